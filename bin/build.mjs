@@ -31,7 +31,6 @@ function compile(compiler) {
   return status === 0;
 }
 
-/** Copies all files except source code and Markdown into the new build. */
 function copyAssets() {
   // The Markdown of the guides is not copied, because `makeGuides` writes the rendered pages.
   const isAsset = (path) =>
@@ -47,10 +46,7 @@ function copyAssets() {
 /** Builds the files of the API explorer, so that the service does not have to build them. */
 const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
 
-/**
- * Builds the API client and its types from the OpenAPI document, with stricter compiler settings than the service. The
- * generated operations are not committed to git, so this function also copies them into the checkout.
- */
+/** The generated operations are not committed to git, so this function also copies them into the checkout. */
 function makeClient(compiler) {
   const source = join(draft, 'client.src');
   if (!make('server/offline/client-source', 'writeClientSource', 'client.src')) return false;
@@ -70,13 +66,12 @@ function makeClient(compiler) {
   return status === 0;
 }
 
-/** Converts the guides from Markdown to HTML files. */
 const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', 'server/guides', guides);
 
 /** Builds the help of every command, so that it is shown without loading the command. */
 const makeHelp = () => make('cli/help-files', 'writeHelpFiles', 'cli/help');
 
-/** Runs a function of the new build that writes files. The function runs on the Node.js version of the service. */
+/** Runs a function of the new build on the Node.js version of the service. */
 function make(program, write, folder, ...more) {
   const run = `import(process.argv[1]).then((made) => made.${write}(...process.argv.slice(2)))`;
   const args = ['--eval', run, pathToFileURL(join(draft, `${program}.js`)).href, join(draft, folder), ...more];
@@ -85,10 +80,7 @@ function make(program, write, folder, ...more) {
   return status === 0;
 }
 
-/**
- * Returns the path of the Node.js binary from the development packages. The machine's own Node.js may be too old for
- * the service. If the development packages are missing, returns the path of the running Node.js.
- */
+/** The Node.js of the development packages, because the machine's own Node.js may be too old for the service. */
 function findNode() {
   try {
     return join(dirname(createRequire(import.meta.url).resolve('node/package.json')), 'bin', 'node');
@@ -97,10 +89,7 @@ function findNode() {
   }
 }
 
-/**
- * Whether a path must not be copied into dist/. Configuration files of this machine are not part of the package. The
- * package contains config/deploy outside dist/.
- */
+/** Configuration files of this machine are not packaged, and config/deploy is packaged outside dist/. */
 function isLocal(path) {
   if (path === join('config', 'deploy')) return true;
   return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');

@@ -15,8 +15,7 @@ if (major < 24 || (major === 24 && minor < 15)) {
   process.stderr.write(`payctl needs Node.js 24.15 or newer; this is ${process.versions.node}.\n`);
   process.exitCode = 1;
 } else if (!(await answerAtOnce(process.argv.slice(2)).catch(outputLost))) {
-  // The compile cache is in the user's own folder. payctl must not run code from a folder that other users can write
-  // to.
+  // The compile cache is in the user's own folder, so that payctl never runs code that other users could write.
   const cache =
     process.env['NODE_COMPILE_CACHE'] ?? join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'payctl');
   module.enableCompileCache(cache);
@@ -41,10 +40,7 @@ if (major < 24 || (major === 24 && minor < 15)) {
   });
 }
 
-/**
- * Prints the version or the help without loading the parser and the compile cache, because loading takes longer than
- * printing. Returns false for all other arguments.
- */
+/** Prints the version or the help without the parser and the compile cache, which take longer to load. */
 async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   const last = argv.at(-1) ?? '--help';
   if (argv.length === 1 && (last === '--version' || last === '-V')) {
@@ -61,10 +57,7 @@ async function answerAtOnce(argv: readonly string[]): Promise<boolean> {
   return printPrebuiltHelp(argv, { stdout: process.stdout, env: process.env });
 }
 
-/**
- * Reports that the version or the help could not be written to stdout. A failed write is the only error that
- * `answerAtOnce` can throw.
- */
+/** A failed write to stdout is the only error that `answerAtOnce` can throw. */
 function outputLost(error: Error): true {
   process.stderr.on('error', () => {});
   process.stderr.write(`error: ${error.message}\n`);

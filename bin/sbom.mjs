@@ -82,10 +82,7 @@ function licensesOf(license) {
   };
 }
 
-/**
- * Finds the installed versions of the dependencies as Node.js does: in the node_modules of the package, then in the
- * node_modules of each parent folder. Missing packages are skipped, because optional dependencies may be missing.
- */
+/** Finds dependencies as Node.js does. Missing packages are skipped, because optional dependencies may be missing. */
 function refsOf(path, { dependencies = {}, optionalDependencies = {}, peerDependencies = {} }, packages) {
   const wanted = Object.keys({ ...dependencies, ...optionalDependencies, ...peerDependencies });
   return wanted.flatMap((name) => {

@@ -20,14 +20,13 @@ import type { Row, View } from './values.ts';
 
 type ActionFlags = RowFlags & ChangeFlags & { clear?: readonly string[] };
 
-/** A subcommand that changes data, e.g. `close` of `payctl order`: payctl sends a request built from the flags and prints the response. */
+/** A subcommand that changes data, e.g. `close` of `payctl order`. */
 export interface Action {
   verb: string;
   words: string;
   lines: readonly string[];
   /** Help text of the id argument; false for a subcommand without an id. */
   id?: string | false;
-  /** Fields of the request body that have a flag. */
   fields?: readonly Field[];
   /** Fields of the request body with a fixed value. */
   body?: Row;
@@ -37,10 +36,7 @@ export interface Action {
   method?: Change['method'];
   /** Last segment of the API path, after the id; by default the name of the subcommand. */
   below?: string;
-  /**
-   * Computes parts of the request, e.g. from the id, from the body, or from data that payctl reads from the service
-   * first.
-   */
+  /** Computes parts of the request, e.g. from data that payctl first reads from the service. */
   request?: (id: string, body: Row, context: Context, flags: ActionFlags) => Partial<Change> | Promise<Partial<Change>>;
   risk?: Risk;
   money?: boolean;
@@ -95,12 +91,11 @@ async function runAction(
   if (action.done) await context.print.done(action.done(answer, id));
 }
 
-/** A noun with its article: `an order`, `a refund`. */
 function one(noun: string): string {
   return `${/^[aeio]/.test(noun) ? 'an' : 'a'} ${noun}`;
 }
 
-/** Adds the subcommand `create`, which creates an object of the resource. Every field of the resource has a flag. */
+/** Adds the subcommand `create`, which creates an object of the resource. */
 export function addCreate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
   const command = noun
     .command('create')
@@ -114,7 +109,6 @@ function createFields(resource: Editable): Field[] {
   return [...(resource.createOnly ?? []), ...resource.fields];
 }
 
-/** Sends the fields that are given by flags. First payctl prompts for required fields that are missing. */
 async function runCreate(context: Context, resource: Editable, options: ActionFlags): Promise<void> {
   const fields = createFields(resource);
   const body = await complete(context, fields, bodyOf(options, fields));
@@ -142,7 +136,6 @@ export function addUpdate(noun: Command, context: ContextOf, resource: Editable,
   );
 }
 
-/** Sends only the fields whose flag is on the command line. */
 async function runUpdate(
   { api, change, print }: Context,
   resource: Editable,
@@ -180,10 +173,7 @@ function fieldOf(name: string, resource: Editable): Field {
   return field;
 }
 
-/**
- * Adds the subcommands `enable` and `disable`. `more` returns properties that this resource needs in addition, or that
- * replace the usual ones, e.g. the help text.
- */
+/** Adds the subcommands `enable` and `disable`. `more` adds or replaces properties, e.g. the help text. */
 export function addToggle(
   noun: Command,
   context: ContextOf,

@@ -8,15 +8,10 @@ import type { Row } from './values.ts';
 /** Values of a query string. The client omits an undefined value. */
 export type Query = Record<string, string | number | boolean | readonly string[] | undefined>;
 
-/**
- * One request to the API of the service. The client sends some properties, e.g. the body. The other properties, e.g.
- * the read timeout, only control how the client sends the request.
- */
 export interface Call {
   method: string;
   path: string;
   query?: Query;
-  /** The request body, which the client sends as JSON. */
   body?: unknown;
   /** A body that is not sent as JSON, e.g. a file. Used instead of `body`. */
   raw?: { type: string; content: string | Uint8Array | StreamedBody };
@@ -27,13 +22,11 @@ export interface Call {
   accept?: readonly number[];
   /** Read timeout in milliseconds, for calls that the service answers slowly. */
   silenceMs?: number;
-  /** A signal that aborts only this request. */
   signal?: AbortSignal;
   /** Whether the client sends the request without a token, e.g. for the login or the health check. */
   anonymous?: boolean;
 }
 
-/** An HTTP response whose body was read completely. */
 export interface Answer {
   status: number;
   headers: Record<string, string | undefined>;
@@ -50,40 +43,30 @@ interface Page {
   lagSeconds?: number;
 }
 
-/** A client for the HTTP API of one server. */
 export interface ApiClient {
   call(call: Call): Promise<Answer>;
   /** Returns the `data` property of the response. */
   data(call: Call): Promise<Row>;
   get(path: string, query?: Query): Promise<Row>;
   page(path: string, query?: Query): Promise<Page>;
-  /** Yields the pages of a list, in sequence. */
   pages(path: string, query?: Query): AsyncIterable<Page>;
-  /** Returns the response as a stream, e.g. for an export, an event stream or a download. */
   stream(call: Call): Promise<IncomingMessage>;
 }
 
-/**
- * The functions and values that the API client needs. `authorize` returns the header that authenticates a request: a
- * bearer token or a session cookie.
- */
+/** `authorize` returns the header that authenticates a request: a bearer token or a session cookie. */
 export interface ClientSetup {
   server(): Promise<string>;
   authorize(): Promise<Record<string, string>>;
   /** Returns the `payctl login` command. After a 401 response the error message advises this command. */
   loginCommand(): Promise<string>;
   /**
-   * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
-   * request and then runs the returned function. The returned function ends the session if payctl opened the session
-   * only for the confirmation. Throws if there is neither a password file nor a terminal.
+   * Confirms a change with the operator's password. The caller repeats the request and then runs the returned function,
+   * which ends a session opened only for this. Throws if there is neither a password file nor a terminal.
    */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
   /** Loads a newer token after a 401. Returns false if the session file has no newer token. */
   renew?(): Promise<boolean>;
-  /**
-   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. The client calls
-   * this function only for a server on another machine.
-   */
+  /** Whether tokens and passwords may be sent over plain HTTP. Called only for a server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
   authorities(origin: string): Promise<string | undefined>;
@@ -122,10 +105,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   };
 
   const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
-  /**
-   * After a 401 repeats the request once with a newer token, because another payctl process may have renewed the
-   * session.
-   */
+  /** After a 401 repeats the request once, because another payctl process may have renewed the session. */
   const renewing = async <T>(request: Call, send: () => Promise<T>): Promise<T> => {
     try {
       return await send();
@@ -249,10 +229,7 @@ function pauseAfter(error: unknown, tries: number): number | undefined {
   return pause <= LONGEST_PAUSE_MS ? pause : undefined;
 }
 
-/**
- * Adds a hint to an error after which it is unknown whether the service made the change, e.g. a timeout. The hint says
- * how to retry safely.
- */
+/** After e.g. a timeout it is unknown whether the service made the change. The hint says how to retry safely. */
 function withAdvice(error: unknown, call: Call): unknown {
   if (!(error instanceof CliError) || call.method === 'GET' || call.anonymous) return error;
   if (error.exitCode !== EXIT.tryAgain && error.exitCode !== EXIT.cancelled) return error;
@@ -317,7 +294,6 @@ const HINTS: Readonly<Record<string, string>> = {
   user_blocked: 'payctl user enable <userId>',
 };
 
-/** Converts a 4xx, a 5xx or an unexpected 3xx response into a CliError. */
 function readProblem(answer: RefusedAnswer, where: { login: string }): CliError {
   const body = unwrap(parseObject(answer.text));
   if (answer.status >= 300 && answer.status < 400) return redirected(answer);
@@ -335,10 +311,7 @@ function readProblem(answer: RefusedAnswer, where: { login: string }): CliError 
   });
 }
 
-/**
- * Returns the error document of a response. The simulator puts this document into the property `error`, but the service
- * sends it as the whole body.
- */
+/** The simulator puts the error document into the property `error`; the service sends it as the whole body. */
 function unwrap(body: Row): Row {
   const { error } = body;
   return typeof error === 'object' && error !== null ? { ...(error as Row), detail: (error as Row)['message'] } : body;

@@ -14,7 +14,6 @@ import { type SessionStore, configFolder, openSessions } from './session.ts';
 import { type Target, type TargetFlags, caFileOf, chooseTarget, cleanServer, isHttpAllowed } from './settings.ts';
 import { type Streams, type Terminal, createTerminal } from './terminal.ts';
 
-/** The values of the global flags. */
 export interface GlobalFlags extends TargetFlags, OutputFlags {
   color?: string;
   input?: boolean;
@@ -22,9 +21,7 @@ export interface GlobalFlags extends TargetFlags, OutputFlags {
   timeout?: number;
 }
 
-/**
- * The objects that a command uses: terminal, prompts, API client, settings. Each object is created at its first use.
- */
+/** The objects that a command uses. Each object is created at its first use. */
 export interface Context {
   readonly flags: GlobalFlags;
   readonly terminal: Terminal;
@@ -32,30 +29,22 @@ export interface Context {
   readonly prompts: Prompts;
   readonly sessions: SessionStore;
   readonly api: ApiClient;
-  /** Makes every change of data: prints the target server, asks for confirmation, handles --dry-run, sends the request. */
+  /** Makes every change of data: prints the server, asks for confirmation, handles --dry-run, sends the request. */
   readonly change: MakeChange;
   target(): Promise<Target>;
-  /** Facts for error messages: the server, the change that was completed last, and the flags of the change in progress. */
+  /** Facts for error messages: the server, the last completed change, and the flags of the change in progress. */
   readonly run: { target?: Target; completedChange?: string; changeFlags?: ChangeFlags };
-  /** Replaces the import of the server's code in tests; undefined otherwise. */
+  /** `openOffline`, `startServer` and `runSimulator` replace the server's code in tests; undefined otherwise. */
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
-  /** Replaces the service in tests; undefined otherwise. */
   readonly startServer: ((input: ServerInput) => Promise<void>) | undefined;
-  /** Replaces the simulator in tests; undefined otherwise. */
   readonly runSimulator: RunSimulator | undefined;
   /** Milliseconds before the next attempt to open a stream, by the number of failed attempts. */
   readonly retryPause: (tries: number) => number;
-  /**
-   * Creates a client for the server of this command. The client sends the headers from `authorize` instead of the saved
-   * token.
-   */
+  /** Creates a client that sends the headers from `authorize` instead of the saved token. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
   /** Creates a client for another server. The client sends no token. */
   apiAt(server: string): ApiClient;
-  /**
-   * Whether the operator allows payctl to send tokens and passwords over plain HTTP to this server. payctl calls this
-   * function only for a server on another machine.
-   */
+  /** Whether tokens and passwords may be sent over plain HTTP. Called only for a server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
   authorities(origin: string): Promise<string | undefined>;
@@ -64,10 +53,9 @@ export interface Context {
 /** Returns the context of this run, created at the first call. */
 export type ContextOf = () => Context;
 
-/** Builds the command tree without running a command. With `words`, only the commands named in `words` have subcommands and flags. */
+/** Builds the command tree. With `words`, only the commands named in `words` have subcommands and flags. */
 export type DescribedTree = (words?: readonly string[]) => Promise<Command>;
 
-/** Replacements for parts of the context in tests. */
 export interface Overrides {
   prompts?: Prompts;
   now?: () => Date;
@@ -77,7 +65,6 @@ export interface Overrides {
   retryPause?: (tries: number) => number;
 }
 
-/** Runs the simulator until a signal stops it. */
 type RunSimulator = (
   options: {
     dir: string;
@@ -87,10 +74,7 @@ type RunSimulator = (
   onReady: (url: string) => void,
 ) => Promise<void>;
 
-/**
- * Default timeout of a request to the service. It is longer than the timeout of the service's requests to a payment
- * channel.
- */
+/** Longer than the timeout of the service's requests to a payment channel. */
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
 /** Creates the context of one run from the streams and the global flags. */
@@ -174,10 +158,6 @@ function once<T>(make: () => Promise<T>): () => Promise<T> {
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 
-/**
- * The pause in milliseconds before an attempt to open a stream again. The pause doubles from half a second up to
- * fifteen seconds.
- */
 function retryPause(tries: number): number {
   return Math.min(FIRST_PAUSE_MS * 2 ** tries, LONGEST_PAUSE_MS);
 }

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import type { CertKindSpec } from '../server/payments/channel.ts';
 import { CliError, EXIT } from './errors.ts';
 
-/** The contents of a certificate or key file. */
 export interface ReadCredential {
   /** The text that is sent to the service. A DER certificate is converted to PEM. */
   content: string;
@@ -12,10 +11,6 @@ export interface ReadCredential {
   publicPem: string;
 }
 
-/**
- * What payctl expects of a file: its kind (e.g. `wechat_merchant_key`), its form (certificate, private key or public
- * key), and the passphrase if the private key is encrypted.
- */
 interface CredentialSpec extends Pick<CertKindSpec, 'kind' | 'form'> {
   passphrase?: string | undefined;
 }

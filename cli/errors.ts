@@ -11,23 +11,18 @@ export const EXIT = {
   cancelled: 130,
 } as const;
 
-/** Optional details of a CliError. */
 interface FailureOptions {
-  /** HTTP status of the response. */
   status?: number;
-  /** The command to run next, or advice. */
   hint?: string;
   requestId?: string;
   /** Seconds from the header Retry-After. */
   retryAfter?: number;
-  /** The fields of the request that the service rejected, each with its problem. */
   fields?: readonly FieldProblem[];
   /** Additional properties of the JSON error, e.g. `{ orderNo }`. */
   extra?: Record<string, unknown>;
   cause?: unknown;
 }
 
-/** One field that the service rejected. */
 export interface FieldProblem {
   pointer: string;
   code: string;
@@ -73,18 +68,13 @@ export class Cancelled extends CliError {
 /** Error code: the service created a secret, but payctl could not write the secret to the file or stdout. */
 export const SECRET_LOST = 'secret_lost';
 
-/**
- * For polling: returns undefined for an error after which a retry makes sense (no response, HTTP 408, 429 or 5xx), and
- * rethrows all other errors.
- */
+/** Returns undefined for an error after which polling may go on (no response, 408, 429 or 5xx); rethrows others. */
 export function ignoreUnreachable(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.tryAgain) return undefined;
   throw error;
 }
 
-/**
- * The exit code for an HTTP status. Statuses after which a script should react in the same way have the same exit code.
- */
+/** The exit code for an HTTP status. Statuses to which a script should react in the same way have the same code. */
 export function exitCodeFor(status: number): number {
   if (status === 404) return EXIT.notFound;
   if (status === 401) return EXIT.notLoggedIn;

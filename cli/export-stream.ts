@@ -11,7 +11,6 @@ import { withSpinner, type Spinner } from './terminal.ts';
 import type { Row } from './values.ts';
 import { OutputLost } from './whole-write.ts';
 
-/** The values of the flags --format, --bom and --file, with which the operator exports rows. */
 export interface ExportFlags {
   format?: string;
   bom?: boolean;

@@ -29,10 +29,7 @@ export interface ReservedFile {
 /** Bytes to reserve for a file with a secret. No secret is longer. */
 const ROOM = 16 * 1024;
 
-/**
- * Reserves disk space for a new file at `path`. This happens before a secret is created, so that the secret can be written.
- * Throws if the file exists.
- */
+/** Reserves space for a new file before a secret is created, so that it can be written. Throws if the file exists. */
 export async function reserveFile(path: string): Promise<ReservedFile> {
   if (await exists(path))
     throw new UsageError(
@@ -107,7 +104,6 @@ async function writeBeside(path: string, text: string): Promise<string> {
   return temporary;
 }
 
-/** Creates a handler that adds the path to a disk-full error, and rethrows all other errors. */
 function refusedAt(path: string): (error: unknown) => never {
   return (error) => {
     const fault = writeFault(error);
@@ -124,7 +120,7 @@ export async function proveRoom(path: string, bytes: number): Promise<void> {
   await rm(await writeBeside(path, ' '.repeat(bytes)).catch(refusedAt(path)), { force: true });
 }
 
-/** Replaces the spaces that reserve the disk space with the text, and truncates the rest. */
+/** Overwrites the blanks that reserve the disk space with the text, and truncates the file after the text. */
 async function writeInto(path: string, text: string): Promise<void> {
   const bytes = Buffer.from(text);
   const file = await open(path, 'r+');
@@ -145,7 +141,7 @@ export async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Decodes UTF-8 and removes a byte order mark, which would become part of a password and is invalid in JSON. UTF-16 throws UsageError. */
+/** Decodes UTF-8 without a byte order mark, which breaks JSON and passwords. Throws UsageError for UTF-16. */
 export function textFrom(bytes: Uint8Array, source: string): string {
   const isMarked = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   if (isMarked || bytes.includes(0)) {
@@ -171,14 +167,12 @@ export async function readAuthorities(path: string): Promise<string> {
   return text;
 }
 
-/** The file permission bits that let the group or other users write. */
 export const WRITABLE_BY_OTHERS = 0o022;
-/** The file permission bits that give the group or other users any access. */
 export const OPEN_TO_OTHERS = 0o077;
 
 /**
- * Reads a private file; undefined if the file is missing. Throws if another user (except root) owns the file. Also
- * throws if the file has one of the permission bits `bits`, which give other users access.
+ * Reads a private file; undefined if missing. Throws if another user (except root) owns the file, or if its permissions
+ * contain one of `bits`.
  */
 export async function readPrivate(path: string, bits: number): Promise<string | undefined> {
   const file = await open(path).catch((error: unknown) => {
@@ -203,10 +197,7 @@ export async function refuseSharedFolder(path: string): Promise<void> {
   if (found) refuseOpenTo(path, found, WRITABLE_BY_OTHERS);
 }
 
-/**
- * Throws if another user (except root) owns the file. Also throws if the file has one of the permission bits `bits`,
- * which give other users access. On Windows nothing is checked, because Windows has no such permission bits.
- */
+/** On Windows nothing is checked, because Windows has no such permission bits. */
 function refuseOpenTo(path: string, { mode, uid }: { mode: number; uid: number }, bits: number): void {
   const own = process.geteuid?.();
   if (own === undefined) return;
@@ -225,8 +216,8 @@ const LOCK_TRIES = 100;
 const STALE_MS = 10_000;
 
 /**
- * Runs `work` while holding a lock file, so that two payctl processes of a user never run `work` at the same time. A
- * lock older than 10 s is removed, because its process was probably killed.
+ * Runs `work` under a lock file, so that two payctl processes of a user never run it at the same time. A lock older
+ * than 10 s is removed, because its process was probably killed.
  */
 export async function withLock<T>(path: string, work: () => Promise<T>): Promise<T> {
   await takeLock(path);

@@ -5,10 +5,6 @@ import { type View, visible, widest } from './values.ts';
 
 const [first, ...others] = PAY_WAYS;
 
-/**
- * Advice for an operator who has no channel yet: the command for one channel, with the other possible channels in
- * brackets.
- */
 export const SET_A_CHANNEL = `payctl channel set ${first} (or ${others.join(', ')})`;
 
 /** The result of one check. `fix` is a command that repairs the cause, or null. */
@@ -32,10 +28,7 @@ const COLUMNS: View['columns'] = [
   { field: 'fix' },
 ];
 
-/**
- * Prints check results, drawn for people on a terminal and otherwise as rows. `-o name` prints each row as
- * `noun/check`.
- */
+/** Prints check results, drawn on a terminal and otherwise as rows; `-o name` prints `noun/check`. */
 export async function printFindings(
   { print, terminal: { out }, flags }: Context,
   findings: readonly Finding[],
@@ -46,10 +39,7 @@ export async function printFindings(
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
 }
 
-/**
- * Draws the result of each check: a symbol for the status, the check's name, and the details. The next line has the
- * command that repairs the cause. The command is never shortened.
- */
+/** Draws each check, and on the next line the command that repairs the cause, which is never shortened. */
 export function drawFindings(
   findings: readonly Finding[],
   { columns, style }: { columns: number; style: Style },

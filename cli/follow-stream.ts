@@ -2,14 +2,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { ApiClient, Query } from './api-client.ts';
 import { Cancelled, CliError, EXIT, codeOf, networkCause } from './errors.ts';
 
-/** One message of an event stream. */
 export interface StreamMessage {
   id: string;
   event: string;
   data: string;
 }
 
-/** Parses a text/event-stream into messages. Comments (heartbeats) are skipped. A block with only an id becomes a message without data. */
+/** Parses a text/event-stream. Comments (heartbeats) are skipped. A block with only an id is a message without data. */
 export async function* readMessages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder();
   let held = '';
@@ -36,13 +35,9 @@ function readBlock(block: string): StreamMessage | undefined {
   return data.length > 0 || message.id !== '' ? { ...message, data: data.join('\n') } : undefined;
 }
 
-/** The event stream that `followStream` opens, and the message after which the stream begins. */
 interface FollowedStream {
   path: string;
-  /**
-   * Returns the query string for each connection. `after` is the id of the last processed message; undefined before the
-   * first message.
-   */
+  /** `after` is the id of the last processed message; undefined before the first message. */
   query?: (after: string | undefined) => Query;
   /** The stream begins after the message with this id; undefined for the service's default. */
   after?: string | undefined;
@@ -50,14 +45,12 @@ interface FollowedStream {
   silenceMs?: number;
 }
 
-/** Callbacks for the state of the connection. */
 interface StreamCallbacks {
   connected?(): unknown;
   /** Called after the connection failed. The next attempt starts after `pauseMs` milliseconds. */
   lost?(why: string, pauseMs: number): unknown;
 }
 
-/** The parts of a context that followStream uses. */
 interface FollowParts {
   api: ApiClient;
   signal: AbortSignal;
@@ -65,10 +58,7 @@ interface FollowParts {
   retryPause: (tries: number) => number;
 }
 
-/**
- * Yields the messages of an event stream. After a lost connection payctl reconnects and continues after the last processed
- * message. The stream ends only if the service refuses it or the operator stops it.
- */
+/** Yields messages. After a lost connection, reconnects and continues after the last message. */
 export async function* followStream(
   { api, signal, retryPause: pauseAfter }: FollowParts,
   { path, query = () => ({}), after: begin, silenceMs }: FollowedStream,
@@ -102,16 +92,12 @@ export async function* followStream(
   }
 }
 
-/** Whether the connection failed, so that another attempt makes sense. */
 function isBreak(error: unknown): boolean {
   if (error instanceof CliError) return error.exitCode === EXIT.tryAgain;
   return codeOf(error) !== undefined;
 }
 
-/**
- * Creates the error for a stream that the service ended. With the code `unavailable` the service could not check the
- * login; otherwise the login has expired.
- */
+/** `unavailable` means that the service could not check the login; otherwise the login has expired. */
 function refused(data: string): CliError {
   const { code = 'unauthenticated' } = JSON.parse(data) as { code?: string };
   if (code === 'unavailable') return new CliError(code, EXIT.tryAgain, 'The service is not available at the moment.');

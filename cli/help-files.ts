@@ -19,7 +19,6 @@ function treeOf(command: Command): HelpTree {
   return { page: helpPage(command), below: byName(command.commands, treeOf) };
 }
 
-/** Maps the name and every alias of a command to its content. */
 function byName<Content>(
   commands: readonly Command[],
   contentOf: (command: Command) => Content,

@@ -3,7 +3,6 @@ import { widest } from './values.ts';
 
 type Rows = readonly (readonly [string, string])[];
 
-/** The content of `payctl --help`. */
 interface RootPage {
   description: string;
   /** The names of all commands, for the width of the first column. */
@@ -12,7 +11,6 @@ interface RootPage {
   flags: Rows;
 }
 
-/** The content of the help of one command. */
 interface CommandPage {
   description: string;
   examples: readonly string[];
@@ -22,7 +20,6 @@ interface CommandPage {
   flags: Rows;
 }
 
-/** The content of a help page. */
 export type HelpPage = RootPage | CommandPage;
 
 /** Maximum width of help, for readability. */

@@ -3,16 +3,12 @@ import { Cancelled, CliError, EXIT, codeOf, isUntrusted, networkCause } from './
 import type { Sink } from './terminal.ts';
 import { visible } from './values.ts';
 
-/**
- * A request body with a known length that is streamed. `open` is called for each attempt and yields the body from its
- * first byte.
- */
+/** `open` is called for each attempt and yields the body from its first byte. */
 export interface StreamedBody {
   length: number;
   open(): AsyncIterable<Uint8Array>;
 }
 
-/** One HTTP request. */
 export interface WireRequest {
   method: string;
   url: URL;
@@ -25,10 +21,7 @@ export interface WireRequest {
   ca?: string | undefined;
 }
 
-/**
- * Sends one request and resolves when the response headers arrive. If there is no response, throws a CliError with exit
- * code 7. Redirects are not followed.
- */
+/** Resolves with the response headers; follows no redirects. Without a response, throws a CliError with exit code 7. */
 export async function openExchange(request: WireRequest): Promise<IncomingMessage> {
   // A static import of node:http also loads fetch and WebSocket, which takes a fifth of the time of a short command.
   const client = process.getBuiltinModule(request.url.protocol === 'https:' ? 'node:https' : 'node:http');
@@ -51,10 +44,7 @@ export async function openExchange(request: WireRequest): Promise<IncomingMessag
   });
 }
 
-/**
- * Returns the default certificate authorities of Node.js and the additional ones in `ca`. Without this function the TLS
- * option `ca` would replace the default authorities.
- */
+/** The TLS option `ca` alone would replace the default certificate authorities of Node.js. */
 function authorities(ca: string): string[] {
   return [...process.getBuiltinModule('node:tls').getCACertificates('default'), ca];
 }
@@ -78,7 +68,6 @@ export async function readText(answer: IncomingMessage, request: WireRequest): P
   }
 }
 
-/** Converts a network error to a CliError with exit code 7 and a sentence about the cause. */
 function unreachable(error: unknown, request: Pick<WireRequest, 'url' | 'signal' | 'timeoutMs'>): CliError {
   if (request.signal.aborted) return new Cancelled('Cancelled while waiting for the server.');
   const { origin } = request.url;
@@ -107,7 +96,7 @@ const SECRET_VALUE = [
   /-----BEGIN [^-]+-----[\s\S]*?(-----END [^-]+-----|$)/g,
   /otpauth:\/\/[^\s"]+/g,
 ];
-/** Matches a one-time code or a recovery code. Other properties called `code` hold error codes or product codes, which are no secrets. */
+/** A property `code` is secret only if its value has this form. Other values are error codes or product codes. */
 const ONE_TIME_CODE = /^(\d{3} ?\d{3}|([0-9a-z]{6}[- ]?){3}[0-9a-z]{6})$/i;
 
 /** Replaces secrets by `***`. Secrets are recognized by the name of the property or by their form. */
@@ -165,7 +154,7 @@ const SHOWN = new Set([
   'x-request-id',
 ]);
 
-/** Prints the HTTP traffic on stderr. Only allowed headers are printed, and bodies are printed without secrets. */
+/** Only allowed headers are printed, and bodies are printed without secrets. */
 export interface Trace {
   request(method: string, url: URL, headers: Record<string, string>, body: WireRequest['body']): Promise<void>;
   answer(

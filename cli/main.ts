@@ -29,7 +29,6 @@ interface Opened {
   program?: Command;
 }
 
-/** Runs the command and flushes its output. */
 async function run(argv: readonly string[], { out }: Terminal, opened: Opened, context: ContextOf): Promise<void> {
   opened.program = await buildProgram(argv, out, context);
   try {
@@ -61,10 +60,7 @@ async function fail(failure: unknown, terminal: Terminal, argv: readonly string[
   );
 }
 
-/**
- * The error for output that could not be written. If a change was completed, the error names the change, so that the operator
- * does not repeat it.
- */
+/** If a change was completed, the error names it, so that the operator does not repeat the change. */
 function outputLostError(fault: OutputLost, done: string | undefined): CliError {
   const message = done === undefined ? fault.message : `${fault.message} The change was made: ${done}.`;
   const hint =
@@ -156,7 +152,6 @@ async function showHelpOnStderr(
     await terminal.err.write(`${deepest(program, argv).helpInformation()}\n`);
 }
 
-/** Adds the hint `payctl <noun> list` to a "not found" error, e.g. `payctl order list`. */
 function withList(error: unknown, argv: readonly string[], program: Command | undefined): unknown {
   if (!(error instanceof CliError) || error.exitCode !== EXIT.notFound || error.options.hint || !program) return error;
   const noun = program.commands.find(
@@ -167,7 +162,7 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
-/** The error as JSON. In JSON mode stderr contains only this document. */
+/** In JSON mode stderr contains only this document. */
 function errorDocument(error: CliError): { error: Record<string, unknown> } {
   const { status, hint, requestId, fields, extra } = error.options;
   return {
@@ -184,7 +179,6 @@ function errorDocument(error: CliError): { error: Record<string, unknown> } {
   };
 }
 
-/** Prints an error on stderr: message, target, hint and request id. Returns the exit code. */
 async function report(
   terminal: Terminal,
   failure: unknown,
@@ -216,7 +210,7 @@ function errorLines(terminal: Terminal, error: CliError, target: string | undefi
   ];
 }
 
-/** Converts any thrown value to a CliError. A programming error keeps its message, but the stack is dropped. */
+/** A programming error keeps its message, but the stack is dropped. */
 function toCliError(failure: unknown): CliError {
   if (failure instanceof CliError) return failure;
   const code = codeOf(failure);

@@ -7,7 +7,6 @@ import { type ChangeFlags, confirmChange } from './safety.ts';
 import type { Terminal } from './terminal.ts';
 import type { Row, View } from './values.ts';
 
-/** The flags of the commands that work on the database directly. */
 export interface OfflineFlags {
   config?: string;
   migrate?: boolean;
@@ -44,10 +43,7 @@ export async function withOffline<T>(
   }
 }
 
-/**
- * Prints which database payctl uses. If its schema is outdated, migrates the schema after --migrate or a prompt;
- * otherwise throws.
- */
+/** Prints the database in use. Migrates an outdated schema after --migrate or a prompt; otherwise throws. */
 export async function prepareDatabase(
   { terminal, print, prompts }: Context,
   offline: Offline,
@@ -98,10 +94,7 @@ export async function changeDatabase<T>(
   });
 }
 
-/**
- * Describes the database in one line: its kind (embedded or a server), place, name and schema version, and the number
- * of administrators.
- */
+/** Describes the database in one line: kind, place, name, schema version and number of administrators. */
 export function databaseLine({ err }: Terminal, found: DatabaseDescription): string {
   const schema = found.schema.version === null ? 'empty' : `schema ${found.schema.version}`;
   const people =
@@ -126,17 +119,13 @@ const CODES: Readonly<Record<string, number>> = {
   invalid_request: EXIT.failed,
 };
 
-/**
- * Error codes that mean an unreachable database: network errors, and PostgreSQL errors of a refused connection (classes 08 and
- * 28, missing database, too many clients, startup).
- */
+/** Codes of network errors, and of PostgreSQL errors that mean a refused connection, e.g. 28P01 (wrong password). */
 const UNREACHABLE =
   /^(E(CONNREFUSED|CONNRESET|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH)|08\d\d\d|28\w{3}|3D000|53300|57P03)$/;
 
 /** PostgreSQL error codes of a full disk (53100) and of exhausted resources (53000, 53400). */
 const NO_ROOM = /^53(000|100|400)$/;
 
-/** The properties of an error that the server's code throws. */
 interface ServerError extends Error {
   code?: unknown;
   status?: unknown;

@@ -84,9 +84,7 @@ export function choice(flags: string, help: string, words: readonly string[]): O
   return new Option(flags, help).choices(words);
 }
 
-/**
- * Adds the flags of a command that changes data, e.g. --yes and --dry-run. With `money`, --idempotency-key is added.
- */
+/** Adds the flags of a command that changes data, e.g. --dry-run, and with `money` --idempotency-key. */
 export function changes(command: Command, kind: { money?: boolean } = {}): Command {
   command
     .option('-y, --yes', 'skip the confirmation prompt')
@@ -101,10 +99,7 @@ export function changes(command: Command, kind: { money?: boolean } = {}): Comma
 /** The flag for the operator's password, in commands whose `--password-file` is the password of another account. */
 export const OWN_PASSWORD = '--own-password-file';
 
-/**
- * Adds the flags for confirming a change with a password. The flags are hidden from help, because every command that
- * changes data has them. `payctl help secrets` describes them.
- */
+/** The flags are hidden from help, because every changing command has them. `payctl help secrets` describes them. */
 function addConfirmationFlags(command: Command): void {
   const has = (long: string) => command.options.some((option) => option.long === long);
   const own = has('--password-file') ? OWN_PASSWORD : '--password-file';

@@ -15,10 +15,7 @@ import {
   widest,
 } from './values.ts';
 
-/**
- * Settings for drawing a table. `columns` is the width of the terminal. `now` is the current time, from which times
- * such as `5m ago` are computed. `headers` says whether column titles are shown.
- */
+/** `columns` is the width of the terminal. Times such as `5m ago` are computed from `now`. */
 interface TableSpace {
   columns: number;
   style: Style;
@@ -26,7 +23,7 @@ interface TableSpace {
   headers: boolean;
 }
 
-/** A drawn table. `hidden` are the titles of columns that did not fit. */
+/** `hidden` are the titles of columns that did not fit. */
 interface DrawnTable {
   text: string;
   hidden: string[];
@@ -42,10 +39,7 @@ interface Laid {
   width: number;
 }
 
-/**
- * Draws rows into the width. If the table is too wide, texts are truncated, and then columns are dropped from the right. Ids are
- * never truncated.
- */
+/** Truncates texts and then drops columns from the right until the rows fit. Ids are never truncated. */
 export function drawTable(rows: readonly Row[], columns: readonly Column[], space: TableSpace): DrawnTable {
   const laid = columns.map((column) => lay(rows, column, space));
   const { kept, hidden } = fit(laid, space.columns);
@@ -142,11 +136,9 @@ function cardLines(row: Row, column: Column, width: number, space: TableSpace): 
   return [`${label}  ${look ? space.style(look, text) : text}${exact}`];
 }
 
-/** The values of the flag -o (--output). */
 export const FORMATS = ['table', 'tsv', 'json', 'jsonl', 'env', 'name'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** The global flags that control the output. */
 export interface OutputFlags {
   output?: Format;
   fields?: readonly string[];
@@ -166,7 +158,7 @@ export interface Print {
   list(rows: readonly Row[], view: View, part?: { continued: boolean }): Promise<void>;
   /** Whether the format has one line per row, so that each page can be printed when it arrives. */
   readonly linewise: boolean;
-  /** Prints a message on stderr. In JSON mode without a terminal, messages are dropped, so that stderr contains only the error object. */
+  /** Prints on stderr. JSON mode without a terminal drops messages, so that stderr contains only the error object. */
   note(text: string): Promise<void>;
   /** Prints a message about a completed change; -q suppresses it. */
   done(text: string): Promise<void>;
@@ -214,9 +206,7 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
   };
 }
 
-/**
- * Wraps a message to the width of the terminal. A text with colour codes is not wrapped, because its width is unknown.
- */
+/** A text with colour codes is not wrapped, because its width is unknown. */
 function folded(text: string, { err }: Terminal): string {
   const measurable = err.isTerminal && !isPainted(text) && !text.includes('  ');
   return measurable ? wrap(text, err.columns).join('\n') : text;

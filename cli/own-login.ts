@@ -8,7 +8,6 @@ import { type Target, originOf } from './settings.ts';
 import type { Terminal } from './terminal.ts';
 import { type Row, plain } from './values.ts';
 
-/** The flags for a one-time code. */
 export interface CodeFlags {
   codeStdin?: boolean;
   codeFile?: string;
@@ -58,9 +57,8 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
 }
 
 /**
- * Sends a request with the one-time code from the flags. Without such a flag, payctl prompts for a code only if the
- * service requires one, and then sends the request again. `isAgain` is true for this second request, so that the
- * operator need not confirm the change twice.
+ * Sends a request with the one-time code from the flags. Without such a flag, if the service requires a code, prompts
+ * for it and repeats the request. `isAgain` is then true, so that the operator need not confirm the change twice.
  */
 export async function withCode<T>(
   { terminal, prompts }: { terminal: Terminal; prompts: Prompts },
@@ -83,15 +81,13 @@ export function wantsCode(error: unknown): error is CliError {
   );
 }
 
-/** The operator's login: sends the operator's token, and confirms a change with the operator's password. */
 export interface OwnLogin {
   headers(): Promise<Record<string, string>>;
   /** Loads a token that another payctl process saved. Returns false if there is no newer token. */
   renew(): Promise<boolean>;
   /**
-   * Confirms a change with the operator's password, because the service demanded a confirmation. The caller repeats the
-   * request and then runs the returned function. The returned function ends the session if payctl opened a session only
-   * for the confirmation.
+   * Confirms a change with the operator's password. The caller repeats the request and then runs the returned function,
+   * which ends a session that was opened only for the confirmation.
    */
   confirm(refusal: CliError): Promise<() => Promise<void>>;
 }
@@ -102,11 +98,10 @@ interface Parts {
   sessions: SessionStore;
   target(): Promise<Target>;
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
-  /** The flags of the change in progress. */
   run: { changeFlags?: ChangeFlags };
 }
 
-/** Creates the login. The session file is read at the first use. */
+/** Creates the functions of OwnLogin. The session file is read at the first request. */
 export function createOwnLogin(parts: Parts): OwnLogin {
   const { terminal, prompts, sessions, target, apiAs } = parts;
   let token: string | undefined;
@@ -143,8 +138,7 @@ export function createOwnLogin(parts: Parts): OwnLogin {
         await keepSession(parts, place.context, renewed(session, confirmed, terminal.now()));
         return async () => {};
       }
-      // A token from the environment has no session file. payctl therefore confirms with a new session and logs out of
-      // it after the request.
+      // A token from the environment has no session file, so payctl confirms with a new session and then logs out.
       const { username } = await api.get('/api/v1/me');
       const begun = await withCode(parts, changeFlags, (given) =>
         apiAs(async () => ({})).data({
@@ -174,10 +168,7 @@ function renewed(session: Session, { token, expiresIn }: Row, now: Date): Sessio
   };
 }
 
-/**
- * Saves the session of a confirmation. If the session cannot be saved, payctl logs out, so that no unused session stays
- * valid.
- */
+/** If the session cannot be saved, payctl logs out, so that no unused session stays valid. */
 async function keepSession({ sessions, apiAs }: Parts, context: string, session: Session): Promise<void> {
   await sessions.saveSession(context, session).catch(async (error: unknown) => {
     const api = apiAs(async () => ({ authorization: `Bearer ${session.token}` }));

@@ -2,13 +2,11 @@ import { readFileSync } from 'node:fs';
 import { helpText, type HelpPage, MOST_COLUMNS } from './help.ts';
 import { createSink, type Streams } from './terminal.ts';
 
-/** The help of a command, and of its subcommands by name and alias. */
 export interface HelpTree {
   page: HelpPage;
   below: Record<string, HelpTree>;
 }
 
-/** The content of `payctl --help`, and the help file of each command by name and alias. */
 export interface HelpIndex {
   page: HelpPage;
   files: Record<string, string>;
@@ -17,10 +15,7 @@ export interface HelpIndex {
 /** The folder that the build creates. It does not exist next to the source files. */
 const folder = new URL('help/', import.meta.url);
 
-/**
- * Prints help from files, without loading the parser and the commands. Returns false unless the arguments are exactly a
- * command and `--help`; the parser then handles the arguments.
- */
+/** Prints help without loading the parser. Returns false unless the arguments are just a command and `--help`. */
 export async function printPrebuiltHelp(
   argv: readonly string[],
   { stdout, env }: Pick<Streams, 'stdout' | 'env'>,

@@ -8,7 +8,7 @@ import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
 import { packageVersion } from './version.ts';
 
-/** Builds the parser. Only commands that appear in `argv` are loaded. All other commands have just a name and a summary. */
+/** Builds the parser. Only commands that appear in `argv` are loaded; the others have just a name and a summary. */
 export async function buildProgram(argv: readonly string[], out: Sink, context: ContextOf): Promise<Command> {
   const program = createRoot(out);
   const tree: DescribedTree = (words) => (words ? buildProgram(words, out, runsNothing) : buildWholeProgram(out));
@@ -79,10 +79,7 @@ function addGlobalFlags(program: Command): Command {
     .option('-V, --version', 'show the version');
 }
 
-/**
- * The keys are names of arguments. The values are resource names that payctl accepts as a prefix of the argument, e.g.
- * `order/P…`. The names of the command itself are always accepted.
- */
+/** Nouns that an argument accepts as prefix (`order/P…`), in addition to the names of its own command. */
 const NAMED: Readonly<Record<string, readonly string[]>> = {
   orderNo: ['order', 'skillpay', 'trade'],
   outTradeNo: ['order', 'skillpay'],
@@ -98,7 +95,7 @@ const NAMED: Readonly<Record<string, readonly string[]>> = {
   name: [],
 };
 
-/** Removes the prefix that `-o name` prints (`order/P…`), so that the output of one command can be the argument of another. */
+/** Removes the prefix that `-o name` prints (`order/P…`), so that output can be the argument of another command. */
 function stripNouns(command: Command): void {
   const own = namesUp(command);
   command.registeredArguments.forEach((argument, at) => {

@@ -11,7 +11,6 @@ export interface Question {
   validate?: (answer: string) => true | string;
 }
 
-/** An answer that the operator can choose. */
 interface Choice {
   value: string;
   name?: string;
@@ -56,8 +55,7 @@ export function createPrompts(terminal: Terminal): Prompts {
       terminal.stdin.off('keypress', onKey);
     }
   };
-  // payctl wraps the text, because inquirer breaks lines inside words. inquirer itself needs three columns for its
-  // question mark and the cursor.
+  // inquirer breaks lines inside words, so payctl wraps. inquirer needs three columns for `?` and the cursor.
   const fold = (message: string): string =>
     wrap(forTerminal(message), Math.max(20, terminal.err.columns - 3)).join('\n');
   return {

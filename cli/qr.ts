@@ -2,10 +2,7 @@ import type { Sink } from './terminal.ts';
 
 const QUIET = 2;
 
-/**
- * Draws a QR code with half-block characters. Dark modules on a light background can be read by all cameras. Returns
- * undefined if the terminal is too small.
- */
+/** Draws a QR code, dark on light, which all cameras can read; undefined if the terminal is too small. */
 export async function drawQr(text: string, sink: Sink): Promise<string | undefined> {
   const { default: qrcode } = await import('qrcode');
   const { modules } = qrcode.create(text, { errorCorrectionLevel: 'L' });
@@ -26,10 +23,7 @@ function inside(at: number, size: number): boolean {
   return at >= 0 && at < size;
 }
 
-/**
- * The character for two modules, one above the other. Light modules are drawn and dark modules stay blank, so that
- * cameras can also read the code on a dark terminal without colours.
- */
+/** Light modules are drawn, so that cameras can also read the code on a dark terminal without colours. */
 function block(upperLight: boolean, lowerLight: boolean): string {
   if (upperLight) return lowerLight ? '█' : '▀';
   return lowerLight ? '▄' : ' ';

@@ -6,10 +6,7 @@ declare module 'qrcode' {
   }
   interface QrKit {
     create(text: string, options?: { errorCorrectionLevel?: 'L' | 'M' | 'Q' | 'H' }): { modules: QrModules };
-    /**
-     * Returns a PNG as a `data:` address. `scale` is the number of pixels per module. `margin` is the width of the
-     * light border in modules.
-     */
+    /** A PNG as a `data:` address. `scale` is in pixels per module; `margin` is the light border in modules. */
     toDataURL(text: string, options: { errorCorrectionLevel: 'M'; margin: number; scale: number }): Promise<string>;
   }
   const kit: QrKit;

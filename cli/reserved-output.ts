@@ -5,7 +5,6 @@ import { OutputLost, writeAll } from './whole-write.ts';
 /** Bytes to reserve on stdout. An object with a secret is shorter. */
 const ROOM = 32 * 1024;
 
-/** Disk space that is reserved for output, if stdout is a file. */
 interface ReservedOutput {
   /** Writes the output to disk (fsync). */
   settle(): void;
@@ -16,9 +15,9 @@ interface ReservedOutput {
 const NONE: ReservedOutput = { settle() {}, release() {} };
 
 /**
- * Reserves disk space for the output if stdout is a regular file: payctl writes spaces, and the output overwrites the
- * spaces. For a character device payctl only tests whether a line break can be written. Pipes and terminals are not
- * tested. `shared: false` skips a file that other processes may also write to. Throws OutputLost if the disk is full.
+ * Reserves disk space for stdout by writing spaces, which the output then overwrites. Does nothing for pipes and
+ * terminals. With `shared: false`, skips a file that other processes may also write to. Throws OutputLost if the disk
+ * is full.
  */
 export async function reserveOutput(
   { out, err }: Pick<Terminal, 'out' | 'err'>,
@@ -68,10 +67,7 @@ function isSame(fd: number, other: number | undefined): boolean {
 
 type Reserved = Pick<ReservedOutput, 'release'>;
 
-/**
- * Tests for free space without reserving it. Used if stderr writes to the same file, or if the write position is
- * unknown.
- */
+/** Only tests for free space, because stderr writes to the same file or the write position is unknown. */
 function proven(fd: number, size: number): Reserved {
   fill(fd, size, size);
   cut(fd, size + ROOM, size);
@@ -89,9 +85,7 @@ function inPlace(fd: number, size: number, position: number): Reserved {
   };
 }
 
-/**
- * An append-only descriptor cannot overwrite the reserved spaces, so the output is written through a second descriptor.
- */
+/** An append-only descriptor cannot overwrite the reserved spaces, so a second descriptor writes the output. */
 function appended(fd: number, size: number, via: Terminal['out']['via']): Reserved {
   let own: number;
   try {

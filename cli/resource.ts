@@ -6,27 +6,24 @@ import { choice, examples, paged } from './options.ts';
 import type { Row, View } from './values.ts';
 import { type WatchFlags, isDrawn, watch } from './watch.ts';
 
-/** The values of the flags --limit, --all and --cursor, which every list command has. */
 export interface ListFlags {
   limit?: number;
   all?: boolean;
   cursor?: string;
 }
 
-/** Prints a list. Formats with one line per row are printed page by page. A note on stderr says whether there are more rows. */
+/** Prints a list, page by page if the format has one line per row. A note on stderr says if there are more rows. */
 export async function printList(
   { api, print, terminal }: Context,
   path: string,
   query: Query,
   view: View,
   flags: ListFlags,
-  /** Called with the rows of each page. */
   onPage: (rows: readonly Row[]) => void = () => {},
 ): Promise<void> {
   const buffered: Row[] = [];
   let printed = 0;
   let lag = 0;
-  /** Prints a note about the replication lag of the read replica, if the lag is at least one second. */
   const noteLag = async () => {
     if (lag >= 1) await print.note(`These rows may be ${Math.round(lag)} s old: they come from a read replica.`);
   };
@@ -52,7 +49,6 @@ export async function printList(
   if (buffered.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
 }
 
-/** Rows per page of a watched list. */
 const WATCHED_PAGE_ROWS = 200;
 const MAX_PAGES_PER_POLL = 50;
 
@@ -87,7 +83,6 @@ export function watchList(
 
 /** A field of a resource: a property in the API and the flag that sets it. */
 export interface Field {
-  /** Name of the property in the API. */
   name: string;
   /** Name of the flag, without dashes; by default `name` in kebab-case. */
   flag?: string;
@@ -103,32 +98,24 @@ export interface Field {
   required?: boolean | 'text';
 }
 
-/** A kind of object in the API, e.g. an order: its name (`noun`), path, id and columns. */
 export interface Resource {
   noun: string;
   plural: string;
   path: string;
-  /**
-   * Last segment of the API path, after the id, for a resource that belongs to another resource, e.g. the webhook of an
-   * app.
-   */
+  /** Last segment of the API path, after the id, for a part of another resource, e.g. the webhook of an app. */
   below?: string;
   view: View;
-  /** Name of the id argument in help. */
   idName: string;
   /** Whether the rows belong to a project, so that commands take --project. */
   inProject?: boolean;
   filters?: readonly Field[];
 }
 
-/** A resource that `create` and `update` can change. */
 export interface Editable extends Resource {
   fields: readonly Field[];
-  /** Fields that only `create` accepts. */
   createOnly?: readonly Field[];
 }
 
-/** The flags of a subcommand that reads or changes one object. `project` is the project of the object. */
 export type RowFlags = Row & { project?: string };
 
 type Options = RowFlags & ListFlags;
@@ -231,9 +218,7 @@ export function projectFlag(command: Command): Command {
   return command.option('--project <code>', 'project code, by default "default"');
 }
 
-/**
- * Returns the query parameter `project`. Returns no parameter if the objects of the resource do not belong to projects.
- */
+/** The query parameter `project`; none if the objects of the resource do not belong to projects. */
 export function projectQuery(resource: Resource, { project }: RowFlags): Query {
   return resource.inProject ? { project } : {};
 }

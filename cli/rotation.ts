@@ -5,10 +5,6 @@ import type { Change, ChangeFlags } from './safety.ts';
 import { openSecretSink } from './secrets.ts';
 import type { Row, View } from './values.ts';
 
-/**
- * Describes the output of `rotate`: the field with the secret, the columns, and fields that the response does not
- * contain.
- */
 interface Rotation {
   /** Name of the response field with the new secret. */
   field: string;
@@ -23,9 +19,8 @@ interface Rotation {
 const TRIES = 3;
 
 /**
- * Rotates a secret in two steps. First the service prepares the new secret, and payctl writes it to its destination.
- * Then the service activates the new secret; until then the old secret stays fully valid. Returns false after
- * --dry-run.
+ * Rotates a secret: the service prepares it, payctl writes it to its destination, then the service activates it. Until
+ * then the old secret stays fully valid. Returns false after --dry-run.
  */
 export async function rotate(
   context: Context,

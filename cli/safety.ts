@@ -7,22 +7,15 @@ import type { Target } from './settings.ts';
 import { type Spinner, type Terminal, withSpinner } from './terminal.ts';
 import { plain, visible, type Row } from './values.ts';
 
-/** The flags of every command that changes data. */
 export interface ChangeFlags {
   yes?: boolean;
   confirm?: string;
   dryRun?: boolean;
   idempotencyKey?: string;
-  /**
-   * Files with the operator's password (`passwordFile`, `ownPasswordFile`) or with a one-time code. payctl reads these
-   * files only if the service demands a confirmation.
-   */
+  /** The files with the operator's password or a one-time code are read only if the service demands a confirmation. */
   passwordFile?: string | undefined;
   ownPasswordFile?: string;
-  /**
-   * The flag that gives the operator's own password, for messages; by default `--password-file`. If `--password-file`
-   * gives the password of another account, it is `--own-password-file`.
-   */
+  /** The flag that gives the operator's own password, for messages: `--password-file` or `--own-password-file`. */
   passwordFlag?: string;
   codeFile?: string;
   codeSecretFile?: string;
@@ -31,10 +24,7 @@ export interface ChangeFlags {
 /** How the operator must confirm a change: not at all, with yes, or by typing a name. */
 export type Risk = 'plain' | 'moderate' | 'severe';
 
-/**
- * A change of data that payctl asks the operator to confirm and then sends to the service: the request, and the texts
- * and rules for the confirmation.
- */
+/** A change of data, and the texts and rules for its confirmation. */
 export interface Change {
   /** The change in words, e.g. `disable app app_…`. */
   what: string;
@@ -46,19 +36,14 @@ export interface Change {
   headers?: Call['headers'];
   accept?: Call['accept'];
   silenceMs?: Call['silenceMs'];
-  /**
-   * Receives the spinner (a progress line) before the request, so that the caller can update the text of the spinner.
-   */
+  /** Called before the request, so that the caller can update the text of the spinner. */
   progress?: (spinner: Spinner) => void;
   /** If the body is not JSON or contains secrets, --dry-run prints this value instead of the body. */
   shown?: unknown;
   risk?: Risk;
   /** The name that the operator types to confirm a severe change. `--confirm` must contain the same name. */
   name?: string;
-  /**
-   * Reads the current values of the object. With this function, --dry-run prints the old and new value of each changed
-   * field.
-   */
+  /** Reads the current values, so that --dry-run prints the old and new value of each changed field. */
   current?: () => Promise<Row>;
   /** Whether the change is one of several changes that were confirmed together. If so, payctl does not prompt again. */
   isPart?: boolean;
@@ -69,17 +54,13 @@ export interface Change {
 /** Prints the server, asks for confirmation and sends the change. Returns undefined after --dry-run. */
 export type MakeChange = (change: Change, flags: ChangeFlags) => Promise<Row | undefined>;
 
-/** The dependencies of `createGuard`. */
 interface GuardParts {
   terminal: Terminal;
   print: Print;
   prompts: Prompts;
   api: ApiClient;
   target(): Promise<Target>;
-  /**
-   * Stores the change that was completed last, and the flags of the change in progress. A confirmation with the
-   * operator's password uses these flags.
-   */
+  /** The last completed change, and the flags that a confirmation with the operator's password uses. */
   run: { completedChange?: string; changeFlags?: ChangeFlags };
 }
 
@@ -113,9 +94,7 @@ function defined<T extends object>(parts: T): Partial<T> {
   return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/**
- * Returns the line that is printed before every change: label (dev, staging or prod), address of the server, and user.
- */
+/** The line that is printed before every change: label (dev, staging or prod), server address and user. */
 export function targetLine(terminal: Terminal, target: Target): string {
   const { style } = terminal.err;
   const look = target.label === 'prod' ? (['red', 'bold'] as const) : target.label === 'staging' ? 'yellow' : 'green';
@@ -123,7 +102,7 @@ export function targetLine(terminal: Terminal, target: Target): string {
   return `${style(look, target.label)}  ${target.server}${user}`;
 }
 
-/** Checks --confirm and --yes, or prompts. Throws if the operator refuses, or if there is no terminal for the prompt. */
+/** Checks --confirm and --yes, or prompts. Throws if the operator refuses, or without a terminal for the prompt. */
 export async function confirmChange(
   prompts: Prompts,
   change: Pick<Change, 'what' | 'risk' | 'name'>,
@@ -180,7 +159,6 @@ async function showPlan({ terminal, print }: GuardParts, change: Change): Promis
   return out.write(`${lines.join('\n')}\n`);
 }
 
-/** The changed fields of an update with their old and new values, without secrets. */
 function differences(current: Row, update: Row): { field: string; from: unknown; to: unknown }[] {
   return Object.entries(redact(update) as Row)
     .map(([field, to]) => ({ field, from: (redact(current) as Row)[field] ?? null, to }))

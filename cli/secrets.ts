@@ -38,7 +38,6 @@ export async function readSecretStdin(terminal: Terminal, flag: string): Promise
   return readSecretText(textFrom(Buffer.concat(parts), 'stdin'), 'stdin');
 }
 
-/** The flags for a password. */
 export interface PasswordFlags {
   passwordStdin?: boolean;
   passwordFile?: string;
@@ -67,14 +66,13 @@ export async function takePassword(
   return password;
 }
 
-/**
- * The destination of a new secret: a file or stdout. payctl checks the destination before the service creates the
- * secret.
- */
+/** The destination of a new secret, which is checked before the service creates the secret. */
 export interface SecretSink {
   /** Writes the secret and prints the remaining fields. Throws `secret_lost` if the secret cannot be written. */
   deliver(row: Row, view: View, again: string): Promise<void>;
-  /** Writes the secret. Throws `secret_lost` on failure, with the command `again` as the hint. */
+  /**
+   * Writes the secret. On failure throws `secret_lost`; its hint is the command `again`, which creates another secret.
+   */
   write(row: Row, view: View, again: string): Promise<void>;
   /** Prints the fields except the secret, unless `write` already printed them. */
   printRest(row: Row, view: View): Promise<void>;
@@ -84,10 +82,7 @@ export interface SecretSink {
   discard(): Promise<void>;
 }
 
-/**
- * Chooses the destination of the secret in `field`: --secret-file, -o json or env, or a box on a terminal. Throws
- * UsageError if none of these is possible.
- */
+/** Chooses the destination of a secret: --secret-file, -o json or env, or a terminal. Otherwise throws UsageError. */
 export async function openSecretSink(
   { terminal, print, quiet }: { terminal: Terminal; print: Print; quiet: boolean },
   flags: { secretFile?: string | undefined },
@@ -114,7 +109,7 @@ export async function openSecretSink(
   );
 }
 
-/** Writes the secret to stdout. If the reader has closed the pipe, the secret is lost. */
+/** If the reader has closed the pipe, the secret is lost. */
 async function outputSink(terminal: Terminal, show: (row: Row, view: View) => Promise<void>): Promise<SecretSink> {
   const { reserveOutput } = await import('./reserved-output.ts');
   const reserved = await reserveOutput(terminal);
@@ -185,7 +180,6 @@ async function showBox(
   );
 }
 
-/** Returns one line per secret. `secret` is one secret or a list of secrets. */
 function secretLines(secret: unknown): string[] {
   return Array.isArray(secret) ? secret.map(plain) : [plain(secret)];
 }

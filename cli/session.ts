@@ -12,28 +12,19 @@ import {
   withLock,
 } from './files.ts';
 
-/**
- * The possible labels of a server, which name its environment. payctl prints the label before each change. The label
- * `prod` is printed in red.
- */
+/** payctl prints the label of a server before each change. The label `prod` is printed in red. */
 export const LABELS = ['dev', 'staging', 'prod'] as const;
-/** The environment of a server: dev, staging or prod. */
 export type Label = (typeof LABELS)[number];
 
-/** A server that the operator saved under a name. */
 export interface SavedContext {
   server: string;
   label: Label;
   /**
-   * Whether the label was derived from the address. If so, a login replaces the label by the environment that the
-   * service reports.
+   * Whether payctl guessed the label from the address. A login then replaces it by the label that the service reports.
    */
   isGuess?: true;
   user?: string;
-  /**
-   * Whether the operator allowed payctl to send tokens and passwords over plain HTTP to this server. Has an effect only
-   * for a server on another machine.
-   */
+  /** Whether tokens and passwords may be sent over plain HTTP. Has an effect only for a server on another machine. */
   allowHttp?: boolean;
   /** File with the certificate authorities that sign the server's certificate. */
   caFile?: string;
@@ -57,8 +48,8 @@ export interface Session {
 }
 
 /**
- * The hash of the newest audit log entry at the time `at`. payctl stores the hash outside the database, so that it
- * notices when entries are removed later.
+ * The newest hash of the audit log that payctl verified. payctl stores it outside the database, so that it notices when
+ * audit log entries are removed later.
  */
 export interface KeptTip {
   tip: string;
@@ -75,8 +66,8 @@ export function configFolder(env: Record<string, string | undefined>): { path: s
 }
 
 /**
- * The contexts and sessions of one user, in files (0600) in a private folder (0700). Files that other users can access are
- * refused. Changes are atomic, and processes change the files one at a time.
+ * Stores contexts and logins in private files (0600 in a 0700 folder). Files that other users can access are refused.
+ * Changes are atomic, and one process at a time makes them.
  */
 export interface SessionStore {
   readonly folder: string;
@@ -86,10 +77,7 @@ export interface SessionStore {
   /** Checks before a login that the session can be saved. */
   prove(): Promise<void>;
   saveSession(context: string, session: Session): Promise<void>;
-  /**
-   * Returns the hash of the newest audit log entry at the last successful verification of this server; undefined before
-   * the first verification.
-   */
+  /** The newest audit log hash at the last successful verification of this server; undefined before the first one. */
   auditTip(server: string): Promise<KeptTip | undefined>;
   keepAuditTip(server: string, tip: KeptTip): Promise<void>;
   /** Removes the session of a context. Returns whether there was a session. */

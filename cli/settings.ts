@@ -2,7 +2,6 @@ import { resolve } from 'node:path';
 import { UsageError } from './errors.ts';
 import { own, type Contexts, type Label, type SavedContext } from './session.ts';
 
-/** The server of a command, with the source of each setting. */
 export interface Target {
   /** Name of the context; null if the server was named directly and no context has this server. */
   context: string | null;
@@ -13,7 +12,6 @@ export interface Target {
   sources: { server: string; context: string; label: string; user: string };
 }
 
-/** The flags that choose the server. */
 export interface TargetFlags {
   context?: string;
   server?: string;
@@ -21,15 +19,11 @@ export interface TargetFlags {
   caFile?: string;
 }
 
-/** The default address of the service. */
 export const DEFAULT_SERVER = 'http://127.0.0.1:8080';
 
 type Env = Record<string, string | undefined>;
 
-/**
- * Chooses the server: by flag, then environment, then current context, then default. Throws UsageError for unknown contexts and
- * bad addresses.
- */
+/** Chooses the server by flag, environment, current context or default. Throws UsageError for an unknown context. */
 export function chooseTarget(flags: TargetFlags, env: Env, known: Contexts): Target {
   const named = chooseContext(flags, env, known);
   const direct = chooseServer(flags, env, named !== undefined && named.source === '--context');
@@ -107,14 +101,16 @@ function contextTarget(name: string, saved: SavedContext, serverSource: string, 
   };
 }
 
-/** The first value that is set, with the name of its source. */
 function firstSet(
   ...candidates: readonly [value: string | undefined, source: string][]
 ): [value: string | undefined, source: string] {
   return candidates.find(([value]) => value !== undefined && value !== '') ?? [undefined, 'default'];
 }
 
-/** The origin of a server address. Throws unless the address is a plain http or https address. */
+/**
+ * Returns the origin of a server address. Throws unless it is an http or https URL without user name, password, query
+ * and fragment.
+ */
 export function originOf(server: string, source = '--server'): string {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const good = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
@@ -152,10 +148,7 @@ export function notEncrypted(origin: string): UsageError {
   );
 }
 
-/**
- * The connection flags that are saved with a context. A flag without effect is left out, e.g. --allow-http for an HTTPS
- * server.
- */
+/** The connection flags to save with a context, without those that have no effect, e.g. --allow-http for HTTPS. */
 export function savedConnection(
   { allowHttp, caFile }: TargetFlags,
   origin: string,
@@ -168,8 +161,8 @@ export function savedConnection(
 }
 
 /**
- * Returns the file with the certificate authorities of a server: the file of the flag --ca-file, otherwise the file of
- * a context with this origin. The chosen context (-C, PAYCTL_CONTEXT or the current context) comes first.
+ * Returns the file of certificate authorities: the value of --ca-file, otherwise the file of a context with this
+ * origin. The selected context is preferred.
  */
 export function caFileOf(
   { caFile, context }: TargetFlags,

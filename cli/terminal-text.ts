@@ -3,9 +3,8 @@ import { styleText } from 'node:util';
 const ESCAPE = '\u001B';
 
 /**
- * Placeholder of the escape character in text that payctl draws. A sink replaces the placeholder by the escape
- * character. The value is random per process, so that external data cannot contain it. `Math.random` is used, because
- * loading `node:crypto` would take 10 ms at each start.
+ * Placeholder of the escape character, which a sink replaces. It is random per process, so that external data cannot
+ * contain it. `Math.random` is used, because loading `node:crypto` would take 10 ms at each start.
  */
 const OWN = `\uFDD0${Math.random()}${Math.random()}\uFDD0`;
 
@@ -33,12 +32,12 @@ export function paintedParts(text: string): PaintedPart[] {
   });
 }
 
-/** The text for a terminal. Control sequences of payctl stay, and control characters in data become visible, e.g. `\u001b`. */
+/** The text for a terminal. Control sequences of payctl stay; control characters in data become e.g. `\u001b`. */
 export function forTerminal(text: string): string {
   return text.split(OWN).map(shown).join(ESCAPE);
 }
 
-/** Creates a function that converts writes to terminal text. A character or a line end may be split between two writes. */
+/** Converts writes to terminal text. A character or a line end may be split between two writes. */
 export function terminalText(): (written: string | Uint8Array) => string {
   const decoder = new TextDecoder();
   let held = '';
@@ -125,7 +124,7 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** Splits a text into words, each with the space before it. A word of wide characters is split only if it is longer than a line. */
+/** A word of wide characters is split only if it is longer than a line. */
 function parts(text: string, width: number): [gap: string, part: string][] {
   return text.split(' ').flatMap((word): [string, string][] => {
     if (displayWidth(word) <= width || !WIDE.test(word)) return [[' ', word]];
@@ -133,13 +132,15 @@ function parts(text: string, width: number): [gap: string, part: string][] {
   });
 }
 
-/** The text styles of payctl. */
 export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white' | 'onBlack' | 'inverse';
 
 /** Paints a text. Without colours the text stays unchanged. */
 export type Style = (look: Look | readonly Look[], text: string) => string;
 
-/** Whether to use colours. In this sequence: --color, NO_COLOR, FORCE_COLOR, TERM=dumb, whether the stream is a terminal. */
+/**
+ * Whether to use colours. The first of these that is set decides: --color, NO_COLOR, FORCE_COLOR, TERM=dumb. If none is
+ * set, colours are used only on a terminal.
+ */
 export function wantsColor(
   flag: string | undefined,
   env: Record<string, string | undefined>,
@@ -162,7 +163,6 @@ export function createStyle(enabled: boolean): Style {
   };
 }
 
-/** The control sequences before and after a painted text. */
 function sequencesOf(looks: readonly Look[]): string[] {
   const names = looks.map((name) => (name === 'onBlack' ? 'bgBlack' : name)) as Parameters<typeof styleText>[0];
   const around = styleText(names, '|', { validateStream: false }).split('|');
@@ -174,5 +174,4 @@ function sequencesOf(looks: readonly Look[]): string[] {
   );
 }
 
-/** Moves to the start of the line and clears it. */
 export const CLEAR_LINE = ownSequence('[G') + ownSequence('[K');

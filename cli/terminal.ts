@@ -15,7 +15,6 @@ export interface Streams {
   signals?: Signals;
 }
 
-/** The process signals that a full-screen program handles. */
 export interface Signals {
   on(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
   off(name: NodeJS.Signals | 'exit', listener: () => void): unknown;
@@ -26,7 +25,6 @@ export interface Signals {
   raise(name: NodeJS.Signals, to: 'process' | 'group'): void;
 }
 
-/** An output stream: stdout or stderr, with its own terminal and colour settings. */
 export interface Sink {
   readonly isTerminal: boolean;
   readonly columns: number;
@@ -45,16 +43,11 @@ export interface Sink {
    * failed write to stdout throws OutputLost. A failed write to stderr is only recorded in `fault`.
    */
   write(text: string | Uint8Array): Promise<void>;
-  /** Waits for pending writes. */
   flush(): Promise<void>;
   /** Redirects writes to a function; undefined ends the redirection. */
   via(put: ((bytes: Uint8Array) => void) | undefined): void;
 }
 
-/**
- * What a command knows about its terminal: the input stream, the sinks for stdout and stderr, the environment
- * variables, and whether payctl may prompt.
- */
 export interface Terminal {
   readonly stdin: Streams['stdin'];
   readonly out: Sink;
@@ -70,10 +63,7 @@ export interface Terminal {
   now(): Date;
 }
 
-/**
- * Creates the `Terminal` of a command from the streams of the process. `color` is the value of the flag --color;
- * `input` is false with --no-input.
- */
+/** Creates the `Terminal` of a command. `input` is false with --no-input. */
 export function createTerminal(streams: Streams, flags: { color?: string; input?: boolean } = {}): Terminal {
   const { stdin, stderr, env } = streams;
   const interactive = stdin.isTTY === true && stderr.isTTY === true;
@@ -97,19 +87,13 @@ function isSet(value: string | undefined): boolean {
 
 type Written = string | Uint8Array;
 
-/**
- * What is stored about one output stream: whether it is closed, its write error and its pending writes. All sinks of
- * the stream share this object.
- */
+/** All sinks of one output stream share this object. */
 interface StreamState {
   closed: boolean;
   fault: OutputLost | undefined;
   /** Resolves after all pending writes; never rejects. */
   pending: Promise<void>;
-  /**
-   * Converts a text before it is written. On a terminal, control characters in data become visible text; in a pipe or
-   * file, data stays unchanged.
-   */
+  /** On a terminal, control characters in data become visible text; in a pipe or file, data stays unchanged. */
   read: (text: Written) => Written;
   put: ((bytes: Uint8Array) => void) | undefined;
 }
@@ -199,7 +183,6 @@ const DELAY_MS = 300;
 const FRAME_MS = 100;
 const BAR = 20;
 
-/** A progress line on stderr. */
 export interface Spinner {
   text: string;
   stop(): void;

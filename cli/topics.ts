@@ -129,7 +129,6 @@ the account exists, it prints { "changed": false } and exits with 0. To do all
 of it from one file, use bootstrap apply -f.
 `;
 
-/** The texts that `payctl help <topic>` prints, by topic. */
 export const TOPICS: Readonly<Record<string, string>> = {
   environment: ENVIRONMENT,
   'exit-codes': EXIT_CODES,

@@ -7,10 +7,7 @@ export type Row = Record<string, unknown>;
 /** How a value is formatted. `minor` is an amount in minor units without its currency. */
 type Kind = 'text' | 'time' | 'money' | 'minor' | 'status' | 'yesno' | 'id';
 
-/**
- * A column of a table: an API field, its title and its format. Dots in `field` address nested fields. `read` computes
- * the value from several fields.
- */
+/** Dots in `field` address nested fields. `read` computes the value from several fields. */
 export interface Column {
   field: string;
   title?: string;

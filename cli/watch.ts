@@ -22,7 +22,6 @@ const RUNNING_OVER = ownSequence('[?7h');
 const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 
-/** Creates the region in which a watched list is redrawn. It contains no lines at first. */
 function createRegion(out: Sink): Region {
   let shown: readonly string[] = [];
   let width = out.columns;
@@ -62,19 +61,14 @@ export function watchFlags(command: Command): Command {
     .option('--count <n>', 'with --watch: stop after this many refreshes', integer(1, 1_000_000));
 }
 
-/** The input of `watch`: the columns of a list, and the function that reads its current rows at each poll. */
 interface Watched {
   view: View;
   /** Reads the current rows, newest first. `isKnown` tells whether an earlier poll returned a row. */
   poll(isKnown: (row: Row) => boolean): Promise<readonly Row[]>;
-  /**
-   * Returns the part of a row that is compared with the earlier poll. Only a changed part counts as a change of the
-   * row. By default the whole row is compared.
-   */
+  /** The part of a row that is compared with the earlier poll; by default the whole row. */
   comparedPart?(row: Row): unknown;
 }
 
-/** Maximum number of rows to remember, for recognizing new rows. */
 const MAX_REMEMBERED_ROWS = 20_000;
 
 /** Whether the list is redrawn in place instead of printed line by line. */

@@ -1,10 +1,8 @@
 import { fstatSync, writeSync } from 'node:fs';
 import type { Writable } from 'node:stream';
 
-/** An output stream. `fd` is the descriptor, if the stream has one. */
 type Output = Writable & { fd?: unknown; isTTY?: boolean };
 
-/** Why a write failed, in words, by the error code of the operating system. */
 const FAULTS: Readonly<Record<string, string>> = {
   ENOSPC: 'no space left on device',
   EDQUOT: 'disk quota exceeded',

@@ -6,30 +6,19 @@ export type Sources = Readonly<Record<KeyName, string>>;
 /** The deployment environment in which the service runs. `development` means neither production nor staging. */
 export type Place = 'development' | 'staging' | 'production';
 
-/**
- * The database that the service uses: the embedded database (PGlite) in a folder with an absolute path, or a PostgreSQL
- * server.
- */
+/** The embedded database (PGlite) in a folder with an absolute path, or a PostgreSQL server. */
 export type DatabaseTarget =
   | { kind: 'pglite'; url: string; folder: string }
   | { kind: 'postgres'; url: string; folder?: undefined };
 
-/**
- * The loaded configuration. With the embedded database `JWT.SecretKey` and `Security.MasterKey` may still be missing.
- */
+/** With the embedded database `JWT.SecretKey` and `Security.MasterKey` may still be missing. */
 export interface LoadedConfig {
   debug: boolean;
-  /**
-   * The deployment environment. Only the loader of the configuration reads NODE_ENV; all other code reads this
-   * property.
-   */
+  /** Only the loader of the configuration reads NODE_ENV; all other code reads this property. */
   environment: Place;
   /** Whether the safety requirements of production apply. They apply in production and in staging. */
   production: boolean;
-  /**
-   * Whether the channels of the simulator are used. They are used if `Debug` is true, and in staging if `Simulator.Url`
-   * is set.
-   */
+  /** The channels of the simulator are used if `Debug` is true, and in staging if `Simulator.Url` is set. */
   simulated: boolean;
   server: {
     listen: Values['Server.Listen'];
@@ -71,7 +60,6 @@ export interface LoadedConfig {
     loginFailures: number;
     unpaidOffersPerApp: number;
   };
-  /** Number of days after which old rows are removed, by kind of row. */
   retention: {
     channelMessageDays: number;
     noticeDays: number;

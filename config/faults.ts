@@ -1,7 +1,4 @@
-/**
- * One fault of the configuration: the key, its source and the expected value. The configured value is left out, because
- * it may be a secret.
- */
+/** The configured value is left out, because it may be a secret. */
 export interface ConfigFault {
   key: string;
   source?: string;

@@ -25,10 +25,7 @@ function row(key: KeyName): string[] {
   ];
 }
 
-/**
- * The text of `config/default.toml`: every key with its description and default. A key without a default is commented
- * out.
- */
+/** The text of `config/default.toml`. A key without a default is commented out. */
 export function defaultToml(): string {
   const lines = [
     '# Every key with its default. Set your own values in config/local.toml, in the file given by --config or PAY_CONFIG,',

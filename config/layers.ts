@@ -12,16 +12,11 @@ export interface Setting {
   base: string;
 }
 
-/**
- * What was read from one source of the configuration (a file or the environment variables): its settings and its
- * faults.
- */
 export interface Layer {
   settings: Map<KeyName, Setting>;
   faults: ConfigFault[];
 }
 
-/** The environment variables of a process, as `process.env` contains them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const largestFile = 1024 * 1024;
@@ -85,9 +80,7 @@ function unknown(kind: string, name: string, all: readonly string[]): string {
 /** `PAY_…` variables that are not configuration keys: `load.ts` reads `PAY_CONFIG`, and the tests read `PAY_TEST_…`. */
 const elsewhere = /^PAY_(CONFIG$|TEST_)/;
 
-/**
- * Whether Kubernetes set the variable for a service named `pay` or `pay-…`. Such a variable is not a configuration key.
- */
+/** Whether Kubernetes set the variable for a service named `pay` or `pay-…`. */
 function isServiceLink(name: string, text: string): boolean {
   if (/_SERVICE_(HOST|PORT(_[A-Z0-9_]+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(name)) return true;
   return name.endsWith('_PORT') && /^(tcp|udp|sctp):\/\//.test(text);
@@ -111,7 +104,6 @@ export function readEnvironmentLayer(env: Environment, cwd: string): Layer {
   return layer;
 }
 
-/** Removes the line end that editors and shells append to a value. */
 function withoutLineEnd(text: string): string {
   return text.replace(/[\r\n]+$/, '');
 }
@@ -150,10 +142,7 @@ function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Vari
   }
 }
 
-/**
- * Converts the text of a variable to the TOML value of its key. Text that does not fit stays text, and the schema
- * refuses it.
- */
+/** Text that does not match the kind of the key (e.g. `yes` for a flag) stays text, and the schema refuses it. */
 function take(key: KeyName, text: string): unknown {
   switch (keys[key].kind) {
     case 'flag':

@@ -8,10 +8,7 @@ import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type
 import { isLoopback, refusals } from './refusals.ts';
 import { type KeyName, keyNames, keys, type Values } from './schema.ts';
 
-/**
- * The sources of the configuration: the `--config` flag, the environment, the working directory, and the folder that
- * contains `config/`.
- */
+/** `packageRoot` is the folder that contains `config/`. */
 export interface LoadOptions {
   argv?: { config?: string | undefined };
   env: Environment;
@@ -81,10 +78,7 @@ function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
 /** Values of NODE_ENV that suggest a real deployment. */
 const DEPLOYED = /^\s*(?:prod|production|staging|live)\s*$/i;
 
-/**
- * Checks the variables NODE_ENV and NODE_TLS_REJECT_UNAUTHORIZED. Yields a fault for a value that would silently
- * disable a safety requirement of production.
- */
+/** Yields a fault for a value of these variables that would silently disable a safety requirement of production. */
 function* ofNode(
   { NODE_ENV, NODE_TLS_REJECT_UNAUTHORIZED: verifies }: Environment,
   place: Place,
@@ -101,8 +95,7 @@ function* ofNode(
 }
 
 /**
- * Reads the default values from default.toml. For a key that this file does not set, the default in schema.ts is used.
- * Relative paths start at the working directory.
+ * A key that default.toml does not set has its default from schema.ts. Relative paths start at the working directory.
  */
 function defaults(path: string, cwd: string): Layer {
   const layer: Layer = existsSync(path) ? readTomlLayer(path, cwd) : { settings: new Map(), faults: [] };
@@ -131,7 +124,6 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
       faults.push({ key, source, message: 'must not contain control characters or line ends' });
       continue;
     }
-    // For a key with a list, a single text counts as a list with one item.
     const result = schema.safeParse(kind === 'list' && typeof value === 'string' ? [value] : value);
     if (result.success) values[key] = result.data;
     else faults.push({ key, source, message: `must be ${expects}` });
@@ -146,10 +138,7 @@ function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): P
  */
 const DRAIN_SECONDS = 8;
 
-/**
- * Returns the number of worker processes. With the embedded database, `auto` means one process, because only one
- * process can open that database.
- */
+/** With the embedded database, `auto` means one process, because only one process can open that database. */
 function workersOf({ 'Server.Workers': wanted, 'Database.Url': url }: Values): number {
   if (wanted !== 'auto') return wanted;
   return url.startsWith('pglite://') ? 1 : availableParallelism();

@@ -56,8 +56,8 @@ function* onALaptop(values: Partial<Values>): Iterable<ConfigFault> {
 }
 
 /**
- * Values that are unsafe in production and staging. Staging has the same requirements, so that a refused value is found
- * before production.
+ * Yields a fault for each value that is unsafe in production and staging. Staging has the same requirements, so that
+ * such a value is found before production.
  */
 function* whereMerchantsAre(values: Partial<Values>, place: Place): Iterable<ConfigFault> {
   if (values.Debug) yield { key: 'Debug', message: `must be false in ${place}` };

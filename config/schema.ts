@@ -4,7 +4,6 @@ import { address, databaseUrl, listen, masterKey, network, origin, replicaUrl } 
 /** The form of a value, which decides how the text of an environment variable is parsed. */
 export type Kind = 'flag' | 'number' | 'text' | 'list';
 
-/** One configuration key: its schema, its default and its description. */
 export interface KeySpec<S extends z.ZodType = z.ZodType> {
   kind: Kind;
   schema: S;
@@ -64,10 +63,7 @@ const OLD_PREPARED: Readonly<Record<string, string>> = { true: 'on', false: 'off
 const networks = 'a list of IP addresses or CIDR ranges such as 10.0.0.0/8 or ::1';
 const hostAndPort = 'host:port, such as 127.0.0.1:8080 or [::1]:8080';
 
-/**
- * Every configuration key, in the sequence in which default.toml and README.md list the keys. All types, defaults and
- * descriptions come from this object.
- */
+/** default.toml and README.md list the keys in this sequence; their types, defaults and texts come from this object. */
 export const keys = {
   Debug: flag(
     false,
@@ -365,7 +361,6 @@ export const keys = {
   ),
 } satisfies Record<string, KeySpec>;
 
-/** The name of a configuration key, such as `JWT.SecretKey`. */
 export type KeyName = keyof typeof keys;
 
 /** The parsed value of every key. A key without a default may be undefined. */
@@ -373,7 +368,6 @@ export type Values = {
   [K in KeyName]: z.output<(typeof keys)[K]['schema']> | Extract<(typeof keys)[K]['fallback'], undefined>;
 };
 
-/** All key names, in the sequence of `keys`. */
 export const keyNames = Object.keys(keys) as KeyName[];
 
 /** The environment variable of a key: `JWT.SecretKey` is `PAY_JWT_SECRET_KEY`. */

@@ -14,7 +14,6 @@ export interface MasterKey {
   key: Buffer;
 }
 
-/** A zod type that parses a text with `read`. `read` returns undefined for a text that it does not accept. */
 function readBy<Out>(read: (text: string) => Out | undefined): z.ZodType<Out> {
   return z.string().transform((text, context) => {
     const value = read(text);
@@ -38,9 +37,7 @@ export const origin = readBy((text) => {
   return url && url.pathname === '/' && !/[?#]/.test(text) ? url.origin : undefined;
 });
 
-/**
- * Accepts an http or https URL that has no query, no fragment, no user name and no password. The text stays unchanged.
- */
+/** Parses an http or https URL. Refuses a query, a fragment, a user name and a password. The text stays unchanged. */
 export const address = readBy((text) => (httpUrl(text) && !/[?#]/.test(text) ? text : undefined));
 
 function httpUrl(text: string): URL | undefined {
@@ -77,9 +74,7 @@ export const masterKey = readBy((text) => {
   return key.length === 32 && key.toString('base64') === text ? toMasterKey(key) : undefined;
 });
 
-/**
- * Creates a master key from its bytes. The id is derived from the bytes, so that an encrypted record can name its key.
- */
+/** Creates a master key. Its id is derived from its bytes, so that an encrypted record can name its key. */
 export function toMasterKey(key: Buffer): MasterKey {
   return { id: createHash('sha256').update(key).digest('hex').slice(0, 8), key };
 }

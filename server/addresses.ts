@@ -24,9 +24,7 @@ function isWide(address: string): boolean {
   return isIP(address) === 6 && !address.includes('%');
 }
 
-/**
- * Returns the first `count` of the eight 16-bit groups of an IPv6 address. The address may be written in any notation.
- */
+/** Returns the first `count` groups of an IPv6 address, which may be written in any notation. */
 function groups(address: string, count: number): string {
   const [head = '', tail] = new URL(`http://[${address}]/`).hostname.slice(1, -1).split('::');
   const before = head.split(':').filter(Boolean);
@@ -74,10 +72,7 @@ export function areWithin(outer: readonly string[], ranges: readonly string[]): 
   return ranges.length > 0 && ranges.every((range) => outer.some(isIn(range)));
 }
 
-/**
- * Returns the ranges as a `BlockList` of Node.js, which is used only to find out whether an address is in the ranges.
- * The result is cached. It never becomes stale, because it depends only on the text of the ranges.
- */
+/** The cache never becomes stale, because an entry depends only on the text of the ranges. */
 function listOf(ranges: readonly string[]): BlockList {
   const key = ranges.join(',');
   let list = lists.get(key);

@@ -25,23 +25,19 @@ import type { SkillOperations } from './skillpay/operations.ts';
 
 export type { Overrides };
 
-/** The assembled service. It accepts requests through `koa`, and runs its jobs after `startJobs`. */
 export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logger' | 'metrics'> {
   koa: Koa;
   identity: Identity;
   payments: PaymentOperations;
   skillpay: SkillOperations;
   ports: Ports;
-  /**
-   * Processes the orders, refunds, disputes and pay-per-call orders whose next step is due. The call works without the
-   * background jobs.
-   */
+  /** Processes due orders, refunds, disputes and pay-per-call orders, even without the background jobs. */
   sweep: Sweep;
   /** Sends the webhook deliveries that are due. The call works without the background jobs. */
   deliveries: Sweep;
   /**
-   * The functions for bills (a channel's lists of the transactions of a day). `plan` plans the downloads. `sweep`
-   * processes the bills whose next step is due. Both functions work without the background jobs.
+   * A bill is a channel's list of the transactions of a day. `plan` creates the records of the bills to fetch; `sweep`
+   * processes the due bills. Both work without the background jobs.
    */
   bills: { plan(): Promise<void>; sweep: Sweep };
   /** Queries every channel account for recently changed disputes. */
@@ -49,10 +45,7 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   messages: MessageLog;
   /** Stores the channel configurations of the simulator before the first payment, if the simulator is used. */
   prepare(): Promise<void>;
-  /**
-   * Called after the start: logs each enabled channel whose secrets cannot be decrypted, because this channel cannot be
-   * used.
-   */
+  /** Called after the start: logs each enabled channel whose secrets cannot be decrypted. */
   reportUnusableChannels(): Promise<void>;
   startJobs(): void;
   close(): Promise<void>;

@@ -7,8 +7,7 @@ export function csvLine(cells: readonly (string | number | boolean | null | unde
 }
 
 /**
- * Characters that begin a formula. Their full-width and small forms are included, because spreadsheets in East Asian
- * languages treat them as equal.
+ * Full-width and small forms are included: in East Asian languages a spreadsheet reads them like the ASCII characters.
  */
 const FORMULA = /^\s*[=+\-@\t\r＝＋－＠﹦﹢﹣﹫]/;
 

@@ -1,24 +1,16 @@
 // Names and types that API messages and database rows use. All folders import this file, so it imports nothing itself.
 
-/** Stored states of an order. */
 export const ORDER_STATES = ['created', 'pending', 'closing', 'closed', 'failed', 'paid'] as const;
 export type OrderState = (typeof ORDER_STATES)[number];
 
-/** Stored states of a refund. */
 export const REFUND_STATES = ['pending', 'processing', 'succeeded', 'failed', 'abnormal'] as const;
 export type RefundState = (typeof REFUND_STATES)[number];
 
-/**
- * Refund states in API responses: the stored states, and `waiting_for_approval` if a second administrator must approve
- * the refund.
- */
+/** States in API responses. `waiting_for_approval`: a second administrator must approve the refund. */
 export const REFUND_STATUSES = [...REFUND_STATES, 'waiting_for_approval'] as const;
 export type RefundStatus = (typeof REFUND_STATUSES)[number];
 
-/**
- * Order states in API responses: the stored states, `partially_refunded` and `refunded`. Refunds give a paid order one
- * of the last two states.
- */
+/** States in API responses. Refunds give a paid order one of the last two. */
 export const ORDER_STATUSES = [...ORDER_STATES, 'partially_refunded', 'refunded'] as const;
 export type OrderStatus = (typeof ORDER_STATUSES)[number];
 
@@ -34,7 +26,6 @@ export type CloseReason = (typeof CLOSE_REASONS)[number];
  */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 
-/** The product data that an order stores. */
 export interface ProductSnapshot {
   code: string;
   name: string;
@@ -46,11 +37,9 @@ export interface ProductSnapshot {
 }
 
 /**
- * Facts about a channel (Alipay, WeChat Pay or PayPal) that all folders and payctl need. All other facts about the
- * channel are in its `ChannelKind` (payments/channel.ts).
+ * Facts about a channel that all folders and payctl need. Other facts are in its `ChannelKind` (payments/channel.ts).
  */
 interface ChannelFacts {
-  /** The channel's name as shown to payers and operators. */
   name: { en: string; zh: string };
   /** The name of the app that payers pay with. */
   app: { en: string; zh: string };
@@ -58,15 +47,9 @@ interface ChannelFacts {
   operator: string;
   /** The only currency that the channel accepts; absent = its `ChannelKind` lists the accepted currencies. */
   onlyCurrency?: string;
-  /**
-   * The kinds of certificates and keys that a channel configuration can contain. `key` is the kind of the private key
-   * that belongs to the certificate. Absent = no private key belongs to it.
-   */
+  /** `key` is the kind of the private key that belongs to the certificate; absent = none belongs to it. */
   certKinds: Readonly<Record<string, { key?: string }>>;
-  /**
-   * The channel's response headers that contain its id of a request. The channel's support asks for this id. The most
-   * common header comes first.
-   */
+  /** Response headers with the id for which the channel's support asks; the most common header comes first. */
   supportIdHeaders: readonly string[];
   /** True if the certificates that verify the channel's messages can be downloaded from the channel. */
   handsOutCerts?: true;
@@ -77,10 +60,7 @@ interface ChannelFacts {
   registers?: 'notifications' | 'complaints';
   /** True if the channel's payment page refuses payers whose browser sends no `Referer` header. */
   needsReferrer?: true;
-  /**
-   * True if the channel creates the payment only when the payer scans the QR code. Before that, a query of the payment
-   * returns "not found".
-   */
+  /** True if the payment exists only after the payer scans the QR code; before that, a query finds nothing. */
   createsOnScan?: true;
   /** True if the channel adds its own order id as the parameter `token` to the URL to which it redirects the payer. */
   returnsWithToken?: true;
@@ -130,7 +110,6 @@ const channels = {
   },
 } as const satisfies Readonly<Record<string, ChannelFacts>>;
 
-/** The name of a channel in the API and in the database: `alipay`, `wechat` or `paypal`. */
 export type PayWay = keyof typeof channels;
 
 export const CHANNELS: Readonly<Record<PayWay, ChannelFacts>> = channels;
@@ -144,9 +123,7 @@ export const CERT_PAIRS: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-/**
- * Returns the names of all channels in one language: of the channels themselves, or of the apps with which payers pay.
- */
+/** The names of all channels, or of the apps with which payers pay, in one language. */
 export function channelNames(of: 'name' | 'app', language: 'en' | 'zh'): Readonly<Record<PayWay, string>> {
   return Object.fromEntries(PAY_WAYS.map((payWay) => [payWay, CHANNELS[payWay][of][language]])) as Record<
     PayWay,
@@ -173,10 +150,9 @@ export function inEnglish(words: readonly string[], join: 'and' | 'or'): string 
 }
 
 /**
- * How many decimal places the amounts of each currency have, for the currencies that the channels accept. The number is
- * the same everywhere in the service; a channel that uses another number converts amounts in its own code. HUF and TWD
- * have none, because PayPal is the only channel that accepts them, and it takes only whole units. Amounts in the
- * database already use these numbers, so they must not change.
+ * Decimal places of the amounts of each currency. A channel that uses another number converts amounts in its own code.
+ * HUF and TWD have none, because PayPal is the only channel that accepts them, and it takes only whole units. Amounts
+ * in the database already use these numbers, so they must not change.
  */
 const EXPONENTS: Readonly<Record<string, number>> = {
   AUD: 2,
@@ -213,10 +189,7 @@ export function exponentOf(currency: string): number | undefined {
 /** The currencies whose amounts have no decimal places, such as JPY. Amounts of all other currencies have two. */
 export const WITHOUT_DECIMALS: readonly string[] = Object.keys(EXPONENTS).filter((code) => EXPONENTS[code] === 0);
 
-/**
- * The environments to which a channel configuration can send its requests: the simulator of this service, the sandbox
- * of the channel, or the live channel (real money).
- */
+/** `simulator`: this service simulates the channel. `sandbox`: the channel's own test system. `live`: real money. */
 export const MODES = ['simulator', 'sandbox', 'live'] as const;
 export type Mode = (typeof MODES)[number];
 
@@ -225,18 +198,14 @@ export const SCENES = ['qr', 'page', 'wap', 'app', 'h5', 'jsapi', 'mini', 'code'
 export type Scene = (typeof SCENES)[number];
 
 /**
- * The kinds of data with which a payer can pay. `code`: no data is necessary, because the shop has scanned the code in
- * the payer's app.
+ * The kinds of data with which a payer can pay. `code`: no data, because the shop has scanned the code in the payer's
+ * app.
  */
 export const PAY_HINTS = ['qr', 'redirect', 'app', 'jsapi', 'code'] as const;
 
-/**
- * The data with which a payer can pay, for example the text of a QR code. It is exactly the data that the channel
- * returned.
- */
+/** The data with which a payer can pay, exactly as the channel returned it. */
 export interface PayHint {
   type: (typeof PAY_HINTS)[number];
-  /** Text of the QR code. */
   qrCode?: string;
   url?: string;
   params?: Record<string, string>;
@@ -265,20 +234,18 @@ export interface AlipayOptions {
   goods?: readonly Goods[] | undefined;
 }
 
-/** The options that a merchant can set for WeChat Pay payments. */
 export interface WechatOptions {
   attach?: string | undefined;
   goodsTag?: string | undefined;
   /** Whether WeChat Pay offers the payer an electronic invoice. */
   supportFapiao?: boolean | undefined;
-  /** If true, the order is refused: the money would stay frozen until it is shared or released, and the service does neither. */
+  /** If true, the order is refused: the money would stay frozen, because the service does not share or release it. */
   profitSharing?: boolean | undefined;
   storeId?: string | undefined;
   deviceId?: string | undefined;
   goods?: readonly Goods[] | undefined;
 }
 
-/** The options that a merchant can set for PayPal payments. */
 export interface PaypalOptions {
   /** The merchant's name that PayPal shows to the payer, instead of the business name of the PayPal account. */
   brandName?: string | undefined;
@@ -299,10 +266,9 @@ export interface ChannelOptions {
 }
 
 /**
- * A side effect of a state change of an order or refund: on stock, coins, or pay-per-call. `run` lists the functions to
- * call. An effect runs in a savepoint, so the state change is committed even if the effect fails. Only with
- * `mayRefuse`, a failure of the effect rejects the whole change. This is set for changes that an administrator or
- * application requested.
+ * A side effect of a state change on stock, coins or pay-per-call. If it fails, the change is still committed, because
+ * the effect runs in a savepoint. With `mayRefuse`, its failure rejects the whole change. `mayRefuse` is set only for
+ * changes that an administrator or application requested.
  */
 export interface EffectRun {
   readonly name: string;
@@ -315,8 +281,8 @@ export const DISPUTE_STATES = ['open', 'needs_answer', 'under_review', 'won', 'l
 export type DisputeState = (typeof DISPUTE_STATES)[number];
 
 /**
- * One amount limit for all currencies, in minor units. `whole` is the limit for currencies without decimals, such as
- * JPY. `decimal` is the limit for currencies with two decimals.
+ * A minimum or maximum of an amount in minor units: `whole` for currencies without decimals, such as JPY, and `decimal`
+ * for currencies with two decimals.
  */
 export interface AmountBound {
   whole: bigint;
@@ -332,7 +298,6 @@ export interface AmountBound {
 export const BILL_STATES = ['waiting', 'reading', 'matching', 'done', 'refused', 'missing'] as const;
 export type BillState = (typeof BILL_STATES)[number];
 
-/** How a bill file came to the service: downloaded from the channel, or imported by hand. */
 export const BILL_SOURCES = ['channel', 'import'] as const;
 export type BillSource = (typeof BILL_SOURCES)[number];
 
@@ -354,9 +319,7 @@ export interface BillLine {
   event: string;
   /** The order number on the line, of this service or of another system. */
   orderNo: string | null;
-  /** The refund number on the line, of this service or of another system. */
   refundNo: string | null;
-  /** The id that the channel gave to the payment. */
   channelTradeNo: string | null;
   /** The id that the channel gave to the refund, or to the transaction of the dispute. */
   channelRefundNo: string | null;
@@ -366,25 +329,18 @@ export interface BillLine {
    * kinds of lines, the change of the account balance, which may be negative.
    */
   amount: bigint;
-  /**
-   * The part of `amount` that is a discount of the merchant. The channel never settles this part. Negative if a refund
-   * returns the discount.
-   */
+  /** The part of `amount` that is a merchant discount, which is never settled; negative if a refund returns it. */
   discount: bigint;
   /** The channel's fee; negative if the channel returned it. On a fee line this is the fee, and `amount` is 0. */
   fee: bigint;
-  /**
-   * The part of `amount` that the channel passed on to profit-sharing receivers. Negative if the receivers returned it.
-   */
+  /** The part of `amount` passed on to profit-sharing receivers; negative if they returned it. */
   share: bigint;
   at: Date;
   /** The line as the channel wrote it, decoded to text. */
   raw: string;
 }
 
-/**
- * The fee that a channel should charge for a payment: a share of the payment's amount plus a fixed sum in minor units.
- */
+/** What a channel should charge for a payment: a share of its amount plus a fixed sum in minor units. */
 export interface FeeRate {
   /** The share of the amount as a decimal; `0.006` means 0.6 %. */
   share: string;
@@ -394,8 +350,8 @@ export interface FeeRate {
 }
 
 /**
- * Kinds of differences between a bill and the orders of its channel account. A bill line whose order number does not
- * have the format of this service belongs to another system. Such a line is counted, but is not a difference.
+ * Kinds of differences between a bill and the orders of this service. A line whose order number does not have this
+ * service's format belongs to another system, so it is counted but not reported as a difference.
  */
 export const DIFFERENCE_KINDS = [
   'paid_unknown_to_us',
@@ -414,24 +370,17 @@ export const DIFFERENCE_KINDS = [
 ] as const;
 export type DifferenceKind = (typeof DIFFERENCE_KINDS)[number];
 
-/**
- * The name under which bill lines of other systems are listed. These systems use the same channel account. Their lines
- * are counted in every bill, but listed only on request.
- */
+/** Bill lines of other systems on the same account: counted in every bill, but listed only on request. */
 export const NOT_OURS = 'order_not_ours';
 
 /**
- * States of a difference. `open`: the channel will be queried. `healed`: bill and order now agree. `listed`: they still
- * differ after the query, so an exception (a case for an operator) is open. `ended`: an administrator resolved that
- * exception.
+ * `open`: the channel will be queried. `healed`: bill and order now agree. `listed`: they still differ after the query,
+ * so an exception is open. `ended`: an administrator resolved that exception.
  */
 export const DIFFERENCE_STATES = ['open', 'healed', 'listed', 'ended'] as const;
 export type DifferenceState = (typeof DIFFERENCE_STATES)[number];
 
-/**
- * The values on one side of a difference: in the bill, or in the database of the service. Amounts are minor units as
- * text.
- */
+/** One side of a difference: the bill, or the database. Amounts are minor units as text. */
 export interface DifferenceSide {
   state?: string | undefined;
   amount?: string | undefined;
@@ -444,10 +393,7 @@ export interface DifferenceSide {
   reason?: string | undefined;
 }
 
-/**
- * The totals of a bill for one project and one currency. Amounts are minor units as text. `project` is null for the
- * lines of other systems.
- */
+/** Totals for one project and currency, in minor units as text. `project` is null for lines of other systems. */
 export interface BillSum {
   project: string | null;
   currency: string;
@@ -465,29 +411,20 @@ export interface BillSum {
   /** All other money movements of the account. */
   other: string;
   /**
-   * The number of refunds that were in progress when the bill was made. No sum includes them, because the bill does not
-   * have their result.
+   * Refunds that were in progress when the bill was made. No sum includes them, because the bill does not contain their
+   * result.
    */
   pending: number;
-  /**
-   * The payments on this bill that were completed on another day than the day of the bill. The key is the day of
-   * completion. The value is the sum of their amounts after deduction of discounts, fees and shares. Absent = none.
-   */
+  /** Net sums (after discounts, fees and shares) of payments completed on other days, by that day; absent = none. */
   onOtherDays?: Readonly<Record<string, string>>;
 }
 
-/**
- * Totals of the refunds that a bill lists as in progress. They are grouped by the result that the service knows.
- * Amounts are minor units as text.
- */
+/** Refunds that a bill lists as in progress, by the result that the service knows. Amounts are minor units as text. */
 export interface PendingRefunds {
   billNo: string;
   project: string | null;
   currency: string;
-  /**
-   * The result of the refunds. `open`: the service knows no final result, because the refunds are in progress, stuck,
-   * or of another system.
-   */
+  /** `open`: no final result is known, because the refunds are in progress, stuck, or of another system. */
   end: 'succeeded' | 'failed' | 'open';
   refunds: number;
   refunded: string;
@@ -547,11 +484,8 @@ export type Scope = (typeof scopes)[number];
 /** Roles of administrators, from the fewest to the most rights. */
 export const ROLES = ['viewer', 'operator', 'admin'] as const;
 
-/** A viewer reads; an operator moves money (orders, refunds, exceptions, disputes, bills); an admin may do everything. */
+/** A viewer reads, an operator moves money (orders, refunds, exceptions, disputes, bills), an admin does everything. */
 export type Role = (typeof ROLES)[number];
 
-/**
- * The format of the service's ids. Text in another format is rejected before it reaches PostgreSQL, which would report
- * a type error.
- */
+/** An id in another format is rejected before it reaches PostgreSQL, which would report a type error. */
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

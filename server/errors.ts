@@ -16,14 +16,10 @@ export interface ChannelRefusal {
   supportId?: string | undefined;
 }
 
-/** Optional data of an error that the service returns to a caller, for example a hint or extra response headers. */
 interface AppErrorOptions {
   hint?: string;
   retryable?: boolean;
-  /**
-   * The caller should wait for this many seconds before it repeats the request. The response sends the number in the
-   * header `Retry-After`.
-   */
+  /** Seconds after which the caller should repeat the request (the header `Retry-After`). */
   retryAfter?: number;
   errors?: FieldError[];
   channel?: ChannelRefusal;
@@ -31,24 +27,19 @@ interface AppErrorOptions {
   extra?: Record<string, unknown>;
   /** A problem type (URI) that another specification defines. Absent = the documentation page of the error code. */
   type?: string;
-  /** Extra response headers. */
   headers?: Record<string, string>;
   cause?: unknown;
 }
 
-/** PostgreSQL's SQLSTATEs for a write that fails for lack of room: insufficient_resources, disk_full, configuration_limit_exceeded. */
+/** SQLSTATEs of a lack of resources or disk space: insufficient_resources, disk_full, configuration_limit_exceeded. */
 export const NO_ROOM = /^53(?:000|100|400)$/;
 
 /**
- * PostgreSQL's SQLSTATEs of failures that a retry may fix: lock_not_available, query_canceled, serialization, deadlock, out of memory, too
- * many connections.
+ * SQLSTATEs of failures that a retry may fix: lock_not_available, query_canceled, serialization, deadlock, out of
+ * memory, too many connections.
  */
 export const BUSY = /^(?:55P03|57014|40001|40P01|53200|53300)$/;
 
-/**
- * Base class of errors that have a code and a status: errors that are returned to a caller (AppError), and errors of a
- * local command (LocalError).
- */
 abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
   readonly status: number;
@@ -66,10 +57,7 @@ abstract class CodedError<Code extends string> extends Error {
 /** An error that is returned to the caller. It has an HTTP status and a code on which clients can rely. */
 export class AppError extends CodedError<ErrorCode> {}
 
-/**
- * The database failed after a part of the request was written (504). The caller must check what was changed before it
- * repeats the request.
- */
+/** The database failed after a part of the request was written (504), so the caller must check before a retry. */
 export class ChangeUnknown extends AppError {
   constructor(message: string, cause: unknown) {
     super('change_unknown', 504, message, {
@@ -86,10 +74,7 @@ export class CommitUnknown extends ChangeUnknown {
   }
 }
 
-/**
- * Codes of errors that stop the start of the service or an offline command of payctl. No HTTP response has these codes,
- * and they have no documentation page.
- */
+/** Codes of errors that stop the start or an offline command of payctl; no HTTP response has them. */
 export type LocalCode =
   | 'address_in_use'
   | 'address_unusable'
@@ -126,7 +111,7 @@ export class InvalidRequest extends AppError {
   }
 }
 
-/** The token, cookie or client secret is missing, malformed, expired or revoked (401); the HTTP layer adds `WWW-Authenticate`. */
+/** A missing, malformed, expired or revoked credential (401); the HTTP layer adds `WWW-Authenticate`. */
 export class Unauthenticated extends AppError {
   constructor(
     message = 'A valid credential is required.',
@@ -152,8 +137,8 @@ export class TooManyRequests extends AppError {
 }
 
 /**
- * The object does not exist or belongs to another caller (404). Both cases get the same response, so that existing
- * objects are not revealed.
+ * The object does not exist or belongs to another caller (404). Both get the same response, so that a caller cannot
+ * find out which objects exist.
  */
 export class NotFound extends AppError {
   constructor(what = 'resource') {

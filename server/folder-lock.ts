@@ -12,32 +12,25 @@ export interface FolderHolder {
   since: string;
 }
 
-/** The texts of the error for a folder that is already locked. */
 interface FolderLockWords {
   /** The configuration key of the folder. */
   key: string;
-  /**
-   * Creates the error for the case that another process has locked the folder. Fields of `holder` are missing until
-   * that process has written its lock file.
-   */
+  /** The error for a locked folder. Fields of `holder` are missing until that process has written its lock file. */
   refuse(holder: Partial<FolderHolder>): Error;
 }
 
 /** Prefix of the lock's file names in the locked folder. */
 export const LOCK_FILE = '.service.lock';
 
-/**
- * Keeps a reference to each locked file. Without it, the file handle could be garbage-collected, which would release
- * the lock.
- */
+/** Without this reference, the file handle could be garbage-collected, which would release the lock. */
 const held = new Set<DatabaseSync>();
 /** SQLITE_BUSY: another process has the lock. */
 const BUSY = 5;
 
 /**
- * Locks a folder for this process and returns the function that releases the lock. The operating system locks a file in
- * the folder. So the lock is also visible through other paths, mounts and process namespaces. The lock ends with the
- * process, so a `kill -9` never blocks the next start.
+ * Locks a folder and returns the function that releases the lock. The operating system locks a file in the folder, so
+ * the lock is visible through other paths, mounts and process namespaces. It ends with the process, so a `kill -9`
+ * never blocks the next start.
  */
 export function lockFolder(folder: string, { key, refuse }: FolderLockWords): () => void {
   makeFolder(folder, key);
@@ -79,10 +72,7 @@ export function nameHolder({ pid, host, since }: Partial<FolderHolder>): string 
   return [name, host && `on host ${host}`, since && `since ${since}`].filter(Boolean).join(' ');
 }
 
-/**
- * Locks the file through SQLite, which writes nothing to it. No other code of this process may open the file, because
- * closing it would release the lock.
- */
+/** SQLite's lock writes nothing. No other code of this process may open the file: closing it would release the lock. */
 function open(folder: string, refusal: () => Error): DatabaseSync {
   const file = join(folder, LOCK_FILE);
   let lock: DatabaseSync | undefined;

@@ -20,10 +20,7 @@ const FORMS: Readonly<Record<string, string>> = {
   base64: 'base64',
 };
 
-/**
- * Returns the text of a validation error: the schema's own message if it has one, otherwise a text of this file. The
- * texts of the validation library Zod are never used.
- */
+/** The schema's own message if it has one, otherwise a text of this file; never a text of Zod. */
 export const issueWords: z.core.$ZodErrorMap = (issue) => {
   switch (issue.code) {
     case 'invalid_type':

@@ -13,15 +13,11 @@ import { VERSION } from './http/version.ts';
 import { readyFacts, startWarnings } from './compose/http.ts';
 import type { Ending, Life, ReadyFacts } from './workers/life.ts';
 
-/** The sources of the configuration. */
 export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
-  /**
-   * Called when the service is ready, with facts to print, for example the URL of the service. If absent, the service
-   * logs the facts.
-   */
+  /** Called when the service is ready, with facts to print. If absent, the service logs them. */
   onReady?: (facts: ReadyFacts) => void;
 }
 
@@ -31,10 +27,7 @@ const CLOSING_SECONDS = 10;
 /** Delay of the first garbage collection after the start (ms), so that it does not delay the first health checks. */
 const SETTLED_MS = 1_000;
 
-/**
- * Runs the service, as a single process or as several workers (`Server.Workers`). Returns after a graceful stop by
- * SIGTERM or SIGINT. A single process also stops on SIGHUP.
- */
+/** Runs the service as one process or as several workers (`Server.Workers`). Returns after a graceful stop. */
 export async function startServer({ config: file, env, cwd, onReady }: ServerInput): Promise<void> {
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
@@ -47,7 +40,6 @@ export async function startServer({ config: file, env, cwd, onReady }: ServerInp
   await supervise(config, { load, simulatorUrl: simulator?.url, onReady: report }).finally(() => simulator?.close());
 }
 
-/** Start and stop of a service that is a single process, without a supervisor. */
 function alone(onReady: ServerInput['onReady']): Life {
   return {
     // SIGHUP means that the terminal was closed. A single process then stops.
@@ -60,10 +52,7 @@ function alone(onReady: ServerInput['onReady']): Life {
   };
 }
 
-/**
- * Starts the parts of the service, for example the HTTP listener. Closes them in reverse order, also when a later step
- * fails.
- */
+/** Opens the parts of the service one after another. Closes the opened parts in reverse order, even if a step fails. */
 async function serve(config: Config, life: Life): Promise<void> {
   await using opened = new AsyncDisposableStack();
   const simulator = await life.openSimulator(config);
@@ -103,10 +92,7 @@ async function serve(config: Config, life: Life): Promise<void> {
   exitAfterDeadline(app, config.server);
 }
 
-/**
- * Ends the process if a graceful stop takes too long, because a database that does not respond could block the stop
- * forever. The deadline is ten seconds after the time limits of requests and jobs.
- */
+/** A database that does not respond could block the stop forever. The deadline is ten seconds after all time limits. */
 function exitAfterDeadline({ logger }: App, { drainSeconds, shutdownSeconds }: Config['server']): void {
   const seconds = drainSeconds + 2 * shutdownSeconds + CLOSING_SECONDS;
   const end = () => {
@@ -116,7 +102,6 @@ function exitAfterDeadline({ logger }: App, { drainSeconds, shutdownSeconds }: C
   setTimeout(end, seconds * 1000).unref();
 }
 
-/** Loads the trace exporter only if `Telemetry.Otlp` is set. */
 async function openTraces({ telemetry: { otlp: url, samplePercent: percent } }: Config, logger: Logger) {
   if (url === undefined) return undefined;
   const { sendTraces } = await import('./send-traces.ts');
@@ -133,8 +118,7 @@ async function openSimulator({ debug, simulator }: Config) {
 }
 
 /**
- * Collects garbage once after the start, because an idle service then uses some 40 MB less. Never fails: if the
- * inspector is not available, nothing is collected.
+ * After the collection an idle service uses some 40 MB less. Never fails: without the inspector nothing is collected.
  */
 async function collectGarbage(): Promise<void> {
   try {

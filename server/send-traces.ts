@@ -18,7 +18,6 @@ interface TraceTarget {
   /** The percentage of the requests without a `traceparent` header that are traced. */
   percent: number;
   version: string;
-  /** Called with the reason when traces could not be sent. */
   lost: (reason: string) => void;
   /** How long spans are collected before they are sent (ms). */
   everyMs?: number;

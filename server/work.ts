@@ -20,7 +20,6 @@ import { causes } from './errors.ts';
  * are known. Every log line contains these values.
  */
 export interface Work {
-  /** The id of the HTTP request. */
   requestId?: string;
   /** For a job: the kind of the processed database row, or the name of the scheduled task. */
   job?: string;

@@ -4,7 +4,6 @@ import { list } from '../options.ts';
 import type { Editable, Field } from '../resource.ts';
 import type { Column } from '../values.ts';
 
-/** The flag `--role`: what an administrator may do. */
 export const ROLE: Field = {
   name: 'role',
   value: 'role',
@@ -12,7 +11,6 @@ export const ROLE: Field = {
   choices: ['viewer', 'operator', 'admin'],
 };
 
-/** The flag `--projects`: the projects that an administrator may access. */
 export const PROJECTS: Field = {
   name: 'projects',
   value: 'a,b',
@@ -26,7 +24,6 @@ const PROJECTS_COLUMN: Column = {
   read: ({ projects }) => (projects === null ? 'all' : projects),
 };
 
-/** The administrators: accounts of the console. */
 export const admin: Editable = {
   noun: 'admin',
   plural: 'console accounts',
@@ -53,10 +50,7 @@ export const admin: Editable = {
   ],
 };
 
-/**
- * Finds the id of the administrator with this username or id. If there is no such administrator, throws a CliError with
- * exit code 3.
- */
+/** Finds the id of an administrator by username or id. If there is none, throws a CliError with exit code 3. */
 export async function adminId(api: ApiClient, nameOrId: string): Promise<string> {
   for await (const page of api.pages(admin.path, { limit: 200 })) {
     const found = page.rows.find((row) => row['username'] === nameOrId || row['id'] === nameOrId);

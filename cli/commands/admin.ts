@@ -40,8 +40,7 @@ async function runCreate(context: Context, options: CreateFlags): Promise<void> 
       path: admin.path,
       body: { ...fields, password },
     },
-    // In this command `--password-file` is for the password of the new account. The operator's own password is read
-    // from `--own-password-file`.
+    // `--password-file` is for the new account. The operator's own password comes from `--own-password-file`.
     { ...options, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (!row) return;
@@ -70,7 +69,6 @@ function defineUpdate(noun: Command, context: ContextOf): void {
   ).action((name: string, options: UpdateFlags) => runUpdate(context(), name, options));
 }
 
-/** Sends only the fields whose flag is on the command line. */
 async function runUpdate({ api, change, print }: Context, username: string, options: UpdateFlags): Promise<void> {
   const other = options.clear?.find((name) => name !== PROJECTS.name);
   if (other !== undefined) throw new UsageError(`Unknown field "${other}".`, 'fields: projects');
@@ -126,8 +124,7 @@ async function resetPasswordOnline(context: Context, username: string, flags: Re
       path: `${admin.path}/${segment(id)}`,
       body: { password },
     },
-    // In this command `--password-file` is for the new password of the account. The operator's own password is read
-    // from `--own-password-file`.
+    // `--password-file` is for the new password. The operator's own password comes from `--own-password-file`.
     { ...flags, passwordFile: undefined, passwordFlag: OWN_PASSWORD },
   );
   if (row) await printReset(context, username, { username, ...row });

@@ -68,7 +68,6 @@ function pair(read: (text: string) => unknown): (text: string, before: Row | und
   };
 }
 
-/** Sends one request, or with --paginate one request for each page, and prints the response. */
 async function run(context: Context, path: string, flags: ApiFlags): Promise<void> {
   if (!path.startsWith('/') || path.startsWith('//'))
     throw new UsageError(
@@ -85,8 +84,7 @@ async function run(context: Context, path: string, flags: ApiFlags): Promise<voi
   const api = flags.app ? await merchantApi(context, flags.app, flags.secretFile) : context.api;
   if (flags.paginate) return terminal.out.write(`${JSON.stringify(await allRows(api, path, call.query), null, 2)}\n`);
   if (call.method === 'GET') return terminal.out.write(textOf(await api.call(call)));
-  // The response may contain a secret that the service shows only once. payctl therefore reserves space for the output
-  // before it sends the request.
+  // The response may contain a secret that is shown only once, so the output space is reserved before the request.
   const { reserveOutput } = await import('../reserved-output.ts');
   const reserved = await reserveOutput(terminal, { shared: false });
   try {
@@ -123,10 +121,7 @@ async function allRows(api: ApiClient, path: string, query: Query | undefined): 
   return rows;
 }
 
-/**
- * Creates a client for the application `clientId`. The client fetches one access token from /oauth/token and sends it
- * with every request.
- */
+/** Creates a client for the application `clientId` that sends one access token with every request. */
 export async function merchantApi(
   { apiAs, terminal }: Context,
   clientId: string,

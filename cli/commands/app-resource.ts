@@ -6,10 +6,7 @@ import { BY } from './views.ts';
 
 const NAMES = ['perOrder', 'perDay', 'perMonth', 'refundPerDay', 'ordersPerHour'] as const;
 
-/**
- * Parses the spending limits of an application, e.g. `CNY.perDay=1000,CNY.ordersPerHour=none`. If the flag is repeated,
- * the limits are merged.
- */
+/** Parses spending limits, e.g. `CNY.perDay=1000,CNY.ordersPerHour=none`. A repeated flag adds limits. */
 function readLimits(text: string, before?: unknown): Record<string, Row | null> {
   const change = { ...(before as Record<string, Row | null> | undefined) };
   for (const item of text.split(',')) {
@@ -32,10 +29,7 @@ function valueOf(name: string, value: string): unknown {
   return name === 'ordersPerHour' ? Number(value) : value;
 }
 
-/**
- * The scopes (permissions) of an API application. `config:read`, `config:write`, `cert:manage` and `admin` require a
- * trusted application.
- */
+/** `config:read`, `config:write`, `cert:manage` and `admin` require a trusted application. */
 export const SCOPES = [
   'payment:write',
   'payment:read',
@@ -50,7 +44,6 @@ export const SCOPES = [
   'admin',
 ] as const;
 
-/** API applications. */
 export const app: Editable = {
   noun: 'app',
   plural: 'API applications',

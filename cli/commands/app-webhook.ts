@@ -80,10 +80,7 @@ function defineSet(noun: Command, context: ContextOf): void {
   );
 }
 
-/**
- * Creates or changes the webhook of an application. Before payctl creates a webhook, it checks that the new secret can
- * be written to the file or stdout.
- */
+/** Checks before the request that the secret of a new webhook can be written to the file or stdout. */
 async function runSet(
   context: Context,
   clientId: string,
@@ -119,10 +116,7 @@ async function runSet(
   );
 }
 
-/**
- * Ignores the error that the webhook does not exist, because `set` creates the webhook. If the application does not
- * exist either, the request that creates the webhook reports this.
- */
+/** Ignores a missing webhook, because `set` creates it. If the application is missing, the PUT request reports it. */
 function onlyMissing(error: unknown): undefined {
   if (error instanceof CliError && error.exitCode === EXIT.notFound) return undefined;
   throw error;
@@ -149,7 +143,6 @@ function defineRotate(noun: Command, context: ContextOf): void {
   ).action((clientId: string, flags: RotateFlags) => runRotate(context(), clientId, flags));
 }
 
-/** Rotates the secret of a webhook, and writes the new secret to a file or stdout. */
 async function runRotate(context: Context, clientId: string, options: RotateFlags): Promise<void> {
   const { print } = context;
   const { grace } = options;
@@ -191,7 +184,7 @@ function defineResend(noun: Command, context: ContextOf): void {
   ).action((clientId: string, flags: ResendFlags) => runResend(context(), clientId, flags));
 }
 
-/** Queues the selected events for redelivery. The operator confirms once for all events. */
+/** The operator confirms once for all events. */
 async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
   const { change, print } = context;
   if ((flags.event === undefined) === !flags.failed)
@@ -223,7 +216,7 @@ const EVENT_IDS = {
   columns: [{ field: 'eventId', title: 'EVENT', kind: 'id' as const }],
 };
 
-/** Finds the events whose newest delivery failed, oldest first. Test messages are skipped, because they are not events. */
+/** Events whose newest delivery failed, oldest first. Test messages are skipped, because they are not events. */
 async function findFailed({ api }: Context, clientId: string, since: string | undefined): Promise<string[]> {
   const path = `${rowPath(webhook, clientId)}/deliveries`;
   const failed = new Set<string>();
@@ -240,10 +233,7 @@ async function findFailed({ api }: Context, clientId: string, since: string | un
   return stillFailed.toReversed();
 }
 
-/**
- * Throws a CliError with exit code 3 if the event was never delivered to this application. The resend request does not
- * name an application, so the service would resend an event of another application.
- */
+/** The resend request names no application, so the service would resend an event of another application. */
 async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
   const { rows } = await api.page(`${rowPath(webhook, clientId)}/deliveries`, { eventId, limit: 1 });
   if (rows.length > 0) return;
@@ -252,10 +242,6 @@ async function requireOwn({ api }: Context, clientId: string, eventId: string): 
   });
 }
 
-/**
- * Prints the delivery of a test message. If the receiver did not accept the message, throws a CliError with exit code
- * 1.
- */
 async function printTest({ print }: Context, delivery: Row, clientId: string): Promise<void> {
   await print.item(delivery, DELIVERY);
   const url = plain(delivery['url']);

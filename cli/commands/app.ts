@@ -31,9 +31,7 @@ function defineCreate(noun: Command, context: ContextOf): void {
   ).action((options: CreateFlags) => runCreate(context(), options));
 }
 
-/**
- * Creates an application. Before the request, payctl checks that the new secret can be written to the file or stdout.
- */
+/** Checks before the request that the new secret can be written to the file or stdout. */
 async function runCreate(context: Context, options: CreateFlags): Promise<void> {
   const { change, print, flags } = context;
   const body = await askMissing(context, bodyOf(options, CREATE_FIELDS));
@@ -113,7 +111,6 @@ function defineRotateSecret(noun: Command, context: ContextOf): void {
   ).action((id: string, flags: RotateFlags) => runRotateSecret(context(), id, flags));
 }
 
-/** Rotates the secret of an application, and writes the new secret to a file or stdout. */
 async function runRotateSecret(context: Context, id: string, options: RotateFlags): Promise<void> {
   const { print } = context;
   const { grace, revokeTokens } = options;
@@ -145,7 +142,6 @@ async function runRotateSecret(context: Context, id: string, options: RotateFlag
   );
 }
 
-/** The text of the confirmation: how long the old secret and the tokens remain valid. */
 function rotationEffect({ grace, revokeTokens }: RotateFlags): string {
   if (!grace) return 'the old secret and all live tokens end now';
   return `the old secret stays valid for ${durationText(grace)}${revokeTokens ? ', all live tokens end now' : ''}`;

@@ -49,7 +49,7 @@ export function define(noun: Command, context: ContextOf): void {
     ],
     id: 'number of the refund, the dispute or the exception',
     request: (refundNo) => ({ what: `approve ${refundNo}` }),
-    // After the approval the service carries out what was requested, so money is sent.
+    // The approval moves money: the service then executes the request, e.g. a refund.
     risk: 'severe',
     done: ({ kind = 'refund' }, refundNo) =>
       `Approved ${plain(kind)} ${refundNo}. Next: payctl ${plain(kind)} get ${refundNo}`,

@@ -33,7 +33,6 @@ const auditLog: Resource = {
   ],
 };
 
-/** Adds `audit-log verify`, which is `payctl audit` limited to the audit log. */
 function defineVerify(noun: Command, context: ContextOf): void {
   const command = noun
     .command('verify')

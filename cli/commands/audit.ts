@@ -15,10 +15,7 @@ const VIEW: View = {
 };
 
 const LEDGER_CHECK = '/api/v1/books';
-/**
- * Maximum number of violations that payctl prints for each check. JSON output contains up to 20 violations for each
- * check.
- */
+/** Maximum number of violations of each check: printed (SHOWN), and in JSON output (MOST_EXAMPLES). */
 const SHOWN = 5;
 const MOST_EXAMPLES = 20;
 
@@ -35,19 +32,12 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: AuditFlags) => run(context(), options));
 }
 
-/**
- * The flags for facts about the audit log that the operator stored outside the service. An example is the hash of an
- * earlier entry (`--tip`), which must still be in the log.
- */
 export interface AuditKnowledgeFlags {
   tip?: string;
   acceptUntil?: string;
 }
 
-/**
- * Adds the flags `--tip` and `--accept-until`. Their values are facts about the audit log that the operator stored
- * outside the service.
- */
+/** Adds `--tip` and `--accept-until`: facts about the audit log that the operator stored outside the service. */
 export function auditKnowledgeFlags(command: Command): Command {
   return command
     .option('--tip <hash>', 'an audit log tip that you stored: it must still be in the log', tip)
@@ -58,10 +48,7 @@ export interface AuditFlags extends AuditKnowledgeFlags {
   forgetTip?: boolean;
 }
 
-/**
- * Adds --forget-tip, for use after a restore from an older backup. The restored audit log may lack the entry whose hash
- * payctl stored at the last verification. With the flag payctl stores the hash of the newest entry instead.
- */
+/** Adds --forget-tip, for a restore from an older backup that may lack the entry whose hash payctl stored. */
 export function keptTipFlag(command: Command): Command {
   return command.option(
     '--forget-tip',
@@ -79,10 +66,7 @@ function lineId(text: string): string {
   return text;
 }
 
-/**
- * Runs the consistency checks of the service: the orders, refunds, coin balances, events and the audit log, or only the
- * audit log. Prints one row per check, and the first violations on stderr.
- */
+/** Runs the consistency checks, or only that of the audit log. Prints a row per check, and violations on stderr. */
 export async function run(
   { api, print, terminal, flags, sessions, target }: Context,
   { forgetTip = false, ...asked }: AuditFlags & { only?: 'audit-log' } = {},
@@ -122,10 +106,7 @@ export async function run(
   );
 }
 
-/**
- * Fetches all pages of the check results. Adds up the violations of each check. The result for the audit log comes from
- * the last page that has one.
- */
+/** The last page that contains a result for the audit log gives `auditLog`. */
 async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs: Row[]; auditLog: Row }> {
   let auditLog: Row = {};
   const billsRead = { read: 0, unread: 0, quiet: [] as string[] };
@@ -145,8 +126,8 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
   const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
-  // The service returns two counts about bills, the read ones and the missing ones, outside the result of the check
-  // `bills`. payctl copies them into this result, because scripts archive only the results of the checks.
+  // The service counts the read and the missing bills outside the result of the check `bills`. payctl copies the counts
+  // into that result, because scripts archive only the results of the checks.
   if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };
@@ -161,7 +142,6 @@ function merged(one: Row, other: Row): Row {
   };
 }
 
-/** Converts the result of a check to a table row: the rule that was checked, and the number of violations. */
 function findingOf(proof: Row): Finding {
   const holds = proof['ok'] === true;
   const { read, unread } = proof;
@@ -189,11 +169,7 @@ function examplesIn(proof: Row): Row[] {
   return Array.isArray(proof['examples']) ? (proof['examples'] as Row[]) : [];
 }
 
-/**
- * Returns the advice after a failed check. If a restore may have lost entries of the audit log, this is a flag of
- * `payctl audit`. If a violation concerns an order, it is `payctl explain`. In all other cases it is `payctl audit
- * --json`.
- */
+/** A restore may have lost audit log entries. The hint then advises --forget-tip or --accept-until. */
 function hintFor(proof: Row, kept: KeptTip | undefined): string {
   const [first] = examplesIn(proof);
   if (first && first['detail'] === 'tip_missing' && first['id'] === kept?.tip)

@@ -16,10 +16,9 @@ import { progressBar, startSpinner } from '../terminal.ts';
 import { type Row, type View, minorMoney, plain } from '../values.ts';
 import { BY } from './views.ts';
 
-/** A bill number for examples. */
 export const BILL_NO = 'B20261121023000D4N8ZR3VHC';
 
-/** The API resource `bill`. A bill is a channel's list of all payments, refunds and fees of one account on one day. */
+/** A bill is a channel's list of all payments, refunds and fees of one account on one day. */
 export const bill: Resource = {
   noun: 'bill',
   plural: 'bills',
@@ -54,16 +53,12 @@ export const bill: Resource = {
   ],
 };
 
-/** Counts the differences of a bill that have the given state, e.g. `open`. */
 function countOf(row: Row, state: string): number {
   const counts = (row['differences'] ?? []) as { state?: unknown; count?: unknown }[];
   return counts.reduce((sum, one) => (one.state === state ? sum + Number(one.count) : sum), 0);
 }
 
-/**
- * The table columns for sums of money. A bill has two kinds of sums: those that the channel states, and those that the
- * service computes from the lines.
- */
+/** A bill has sums that the channel states, and sums that the service computes from the lines. */
 const SUMS: View = {
   noun: 'sum',
   id: 'of',
@@ -83,7 +78,6 @@ const SUMS: View = {
   ],
 };
 
-/** The columns for the number of differences per kind. */
 const COUNTS: View = {
   noun: 'difference',
   id: 'kind',
@@ -124,7 +118,6 @@ export async function showBill({ print, terminal }: Pick<Context, 'print' | 'ter
   }
 }
 
-/** Opening and closing balance of the account, if the channel reports balances. */
 function balanceLine(totals: readonly Row[]): Row {
   const texts = totals
     .filter((one) => typeof one['openingMinor'] === 'number')
@@ -154,7 +147,6 @@ function ownerOfLines({ project }: Row): string {
   return project === null ? 'lines, not ours' : `lines, ${plain(project)}`;
 }
 
-/** The flags that select a bill: channel, day, account and project. */
 const BILL_KEY_FIELDS: readonly Field[] = [
   { name: 'payWay', value: 'channel', help: 'channel', choices: PAY_WAYS, required: true },
   { name: 'day', flag: 'date', value: 'day', help: 'day of the bill, e.g. 2026-11-20', read: day, required: true },
@@ -168,7 +160,7 @@ const BILL_KEY_FIELDS: readonly Field[] = [
 
 const UNCHANGED_FILE = 'import the file as it was downloaded; spreadsheet programs change it when they save it';
 
-/** The hint for each error code of an imported file. A test compares the codes with the service's codes. */
+/** Advice by error code of an imported bill file. A test compares the codes with those of the service. */
 export const ADVICE: Readonly<Record<string, string>> = {
   not_a_bill: 'choose the bill of transactions, as it was downloaded from the channel',
   cut_short: 'download the file again: its end is missing',
@@ -187,20 +179,15 @@ export const ADVICE: Readonly<Record<string, string>> = {
 /** Error codes that mean a wrong channel configuration, not a faulty bill. */
 const CONFIGURED = new Set(['not_configured', 'misconfigured', 'wrong_account']);
 
-/** Names a bill by its number, channel and day. */
 function nameOf(bill: Row): string {
   return `Bill ${String(bill['billNo'])} of ${String(bill['payWay'])}, ${String(bill['day'])}`;
 }
 
-/**
- * Returns the error for a bill that could not be compared with the orders, e.g. because the channel has no bill.
- * Returns undefined if the comparison succeeded.
- */
+/** The error for a bill that could not be compared with the orders; undefined if it was compared. */
 function failureOf(bill: Row): CliError | undefined {
   const fault = faultOf(bill['fault']);
   const state = String(bill['state']);
-  // The error `same_account` is harmless. It means that the bill of another app of the same merchant already contains
-  // these lines.
+  // `same_account` is harmless: the lines of this bill are already in the bill of another app of the same merchant.
   if (state === 'done' && (!fault || fault.code === 'same_account')) return undefined;
   const name = nameOf(bill);
   const faultText = fault ? ` ${sentence(fault)}` : '';
@@ -222,7 +209,6 @@ function failureOf(bill: Row): CliError | undefined {
   return fails('bill_not_there', EXIT.tryAgain, ' is not available yet.', known ?? again(bill));
 }
 
-/** Adds the hint for the error code to the error of a rejected file. */
 function withFaultHint(error: unknown): unknown {
   if (!(error instanceof CliError) || error.code !== 'bill_malformed') return error;
   const { extra } = error.options;
@@ -281,10 +267,7 @@ function waitFlags(command: Command): Command {
     .option('--interval <seconds>', 'seconds between checks', seconds, 2);
 }
 
-/**
- * Waits until the service has compared a bill with the orders, and prints the bill. Throws if the bill is invalid or
- * missing.
- */
+/** Waits until the service has compared a bill, and prints it. Throws if the bill is invalid or missing. */
 async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<void> {
   const { print } = context;
   const billNo = String(begun['billNo']);
@@ -299,7 +282,7 @@ async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<v
   await print.done(outcome(ended));
 }
 
-/** Polls the bill until its state is final. An unreachable server does not end the polling. */
+/** An unreachable server does not end the polling. */
 async function follow({ api, print, terminal }: Context, begun: Row, flags: WaitFlags): Promise<Row> {
   const billNo = String(begun['billNo']);
   const longest = typeof flags.wait === 'number' ? flags.wait : LONGEST_SECONDS;
@@ -328,10 +311,7 @@ async function follow({ api, print, terminal }: Context, begun: Row, flags: Wait
   }
 }
 
-/**
- * Whether to stop polling. Polling stops when the state is final, or when the service has queried the channel again and
- * the channel has no bill yet.
- */
+/** Polling also stops when the service has queried the channel again and the channel has no bill yet. */
 function isOver(bill: Row, begun: Row): boolean {
   if (!Object.hasOwn(PROGRESS_TEXTS, String(bill['state']))) return true;
   return bill['state'] === 'waiting' && bill['fault'] !== null && Number(bill['checks']) > Number(begun['checks']);
@@ -365,10 +345,6 @@ function outcome(bill: Row): string {
   return `${lines}; differences: ${open} being checked, ${listed} for review. Next: payctl bill differences ${String(bill['billNo'])}`;
 }
 
-/**
- * The subcommand `bill fetch`: the service downloads the bill of a day from the channel and compares it with the
- * orders.
- */
 export const FETCH: Action = {
   verb: 'fetch',
   words:
@@ -407,7 +383,6 @@ export function defineImport(noun: Command, context: ContextOf): void {
   ).action((file: string, options: Row & ChangeFlags & WaitFlags) => runImport(context(), file, options));
 }
 
-/** Streams the file to the service. Then waits until the service has compared the bill with the orders. */
 async function runImport(context: Context, file: string, options: Row & ChangeFlags & WaitFlags): Promise<void> {
   const { terminal, change, flags } = context;
   const query = (await complete(context, BILL_KEY_FIELDS, bodyOf(options, BILL_KEY_FIELDS))) as Query;
@@ -466,7 +441,6 @@ async function* partsOf(path: string, size: number, tell: (bytes: number) => voi
   if (sent < size) throw new CliError('file_changed', EXIT.failed, `${path} was changed while payctl sent it.`);
 }
 
-/** The subcommand `bill rerun`: the service compares a stored bill with the orders again. */
 export const RERUN: Action = {
   verb: 'rerun',
   words: 'Compare a bill that was read with the orders again, and wait for the result.',

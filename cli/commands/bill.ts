@@ -43,10 +43,7 @@ const DIFFERENCES: View = {
   ],
 };
 
-/**
- * A column for one side of a difference: the service (`ours`) or the channel (`theirs`). The kind of the difference
- * decides whether the cell shows the fee, amount, reason or state.
- */
+/** A column with the amount, fee or state according to the service (`ours`) or to the channel (`theirs`). */
 function side(name: 'ours' | 'theirs'): Column {
   return { field: name, kind: 'money', read: (row) => sideText(row, name) };
 }
@@ -116,10 +113,6 @@ function defineDifferences(noun: Command, context: ContextOf): void {
   ).action((billNo: string, options: Row & ListFlags) => runDifferences(context(), billNo, options));
 }
 
-/**
- * Prints the differences between a bill and the orders. The flags filter them. In table format payctl then prints the
- * commands to run next.
- */
 async function runDifferences(context: Context, billNo: string, options: Row & ListFlags): Promise<void> {
   const path = `${rowPath(bill, billNo)}/differences`;
   const fixes = new Set<string>();
@@ -157,10 +150,7 @@ function defineLines(noun: Command, context: ContextOf): void {
   ).action((billNo: string, flags: LinesFlags) => runLines(context(), billNo, flags));
 }
 
-/**
- * Prints the lines of a bill, up to the limit that the flags set. If the bill has more lines, payctl prints a note on
- * stderr. Formats with one output row per line (e.g. CSV) are printed while the lines arrive.
- */
+/** Formats with one output row per line (e.g. CSV) are printed while the lines arrive. */
 async function runLines(context: Context, billNo: string, flags: LinesFlags): Promise<void> {
   const { print, terminal } = context;
   const most = flags.all ? Infinity : (flags.limit ?? FIRST_LINES);
@@ -184,7 +174,7 @@ async function runLines(context: Context, billNo: string, flags: LinesFlags): Pr
   if (printed === 0 && print.format === 'table') await print.note('No line found.');
 }
 
-/** Yields the lines of the NDJSON stream. If the caller stops early, the connection is closed. */
+/** If the caller stops early, the connection is closed. */
 async function* streamLines(
   { api, terminal }: Context,
   billNo: string,
@@ -229,7 +219,6 @@ function defineExport(noun: Command, context: ContextOf): void {
   ).action((billNo: string, flags: BillExportFlags) => runExport(context(), billNo, flags));
 }
 
-/** Exports the lines of a bill. */
 function runExport(context: Context, billNo: string, flags: BillExportFlags): Promise<void> {
   return exportStream(context, `${rowPath(bill, billNo)}/lines`, { kind: flags.kind }, flags);
 }
@@ -256,9 +245,9 @@ function defineQuiet(noun: Command, context: ContextOf): void {
 }
 
 /**
- * Turns the reports of unknown order numbers off or on, for all bills of one channel account. Reports are turned off if
- * another installation uses the same account. The operator must then type the bill number, because an order that this
- * database has lost is no longer reported either.
+ * Turns the reports of unknown order numbers off or on, for all bills of one channel account. Operators turn them off
+ * if another installation uses the same account. To confirm, the operator types the bill number, because orders that
+ * this database has lost are then no longer reported.
  */
 async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Promise<void> {
   const { reason, off } = flags;
@@ -324,10 +313,7 @@ const DAYS: View = {
   ],
 };
 
-/**
- * `payctl bill settlement` prints at most this number of notes about the same kind of problem, e.g. about missing
- * bills.
- */
+/** Maximum number of notes that `payctl bill settlement` prints about the same kind of problem. */
 const MOST_NOTES = 5;
 
 function defineSettlement(noun: Command, context: ContextOf): void {
@@ -345,10 +331,7 @@ function defineSettlement(noun: Command, context: ContextOf): void {
   ).action((options: Row) => runSettlement(context(), options));
 }
 
-/**
- * Prints per day the amounts that the channels settle with the merchant. A table also has totals. JSON contains the
- * whole response. Notes about problems, e.g. missing bills, go to stderr.
- */
+/** Prints the amounts that the channels settle per day. Notes, e.g. about missing bills, go to stderr. */
 async function runSettlement({ api, print }: Context, options: Row): Promise<void> {
   const figures = await api.get('/api/v1/stats/settlement', queryOf(options, SETTLED_FILTERS));
   if (print.json) return print.item(figures, DAYS);

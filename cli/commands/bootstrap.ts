@@ -51,10 +51,7 @@ const APP: View = {
   ],
 };
 
-/**
- * Runs `work`, which creates an administrator or an application. If the object exists already, the command fails. With
- * --if-none, payctl prints `{ "changed": false }` instead.
- */
+/** If the object exists already, the command fails, or with --if-none prints `{ "changed": false }`. */
 async function ignoreExisting(
   { print }: Context,
   ifNone: boolean | undefined,
@@ -85,7 +82,6 @@ function defineStatus(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints which database the service uses, its schema version, and whether an administrator exists. */
 async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
   await withOffline(context, flags, async (offline) => {
     const { kind, place, name, schema, administrators } = await offline.describeDatabase();
@@ -216,9 +212,7 @@ function defineApp(noun: Command, context: ContextOf): void {
   ).action((flags: AppFlags) => runApp(context(), flags));
 }
 
-/**
- * Creates an application. Before the change, payctl checks that the new secret can be written to the file or stdout.
- */
+/** Checks before the change that the new secret can be written to the file or stdout. */
 async function runApp(context: Context, flags: AppFlags): Promise<void> {
   const { print, prompts } = context;
   const fields = await complete(context, APP_FIELDS, bodyOf(flags, APP_FIELDS));
@@ -272,10 +266,7 @@ function defineApply(noun: Command, context: ContextOf): void {
   ).action((flags: ApplyFlags) => runApply(context(), flags));
 }
 
-/**
- * Applies the plan file (TOML with the first administrator and the applications) in one transaction. Writes the secrets
- * of new applications to the files that the plan file names.
- */
+/** The plan file is applied in one transaction. Secrets of new applications go to the files that it names. */
 async function runApply(context: Context, flags: ApplyFlags): Promise<void> {
   const { terminal, print } = context;
   const file = resolve(terminal.cwd, flags.file ?? '');
@@ -328,10 +319,7 @@ interface ParsedPlan {
   secretFiles: Map<string, string>;
 }
 
-/**
- * Parses and validates the plan file (TOML with the first administrator and the applications). Passwords are read from
- * the files that the plan file names.
- */
+/** Passwords are read from the files that the plan file names. */
 async function readPlan(file: string): Promise<ParsedPlan> {
   const { parse } = await import('smol-toml');
   const text = await readTextFile(file);

@@ -15,7 +15,6 @@ import { readSecretFile } from '../secrets.ts';
 import { withSpinner } from '../terminal.ts';
 import { type Row, plain } from '../values.ts';
 
-/** A certificate id for examples. */
 export const CERT_ID = '01935b2e-7c41-7a90-9d3f-5f0c2b6e8a17';
 
 const cert: Resource = {
@@ -65,14 +64,13 @@ async function runList(context: Context, flags: ListFlags): Promise<void> {
   await context.print.list(await findCerts(context, flags), cert.view);
 }
 
-/** Finds one certificate of a project. For an unknown id, throws a CliError with exit code 3. */
 async function findCert(context: Context, id: string, flags: { project?: string }): Promise<Row> {
   const row = (await findCerts(context, { project: flags.project })).find((row) => row['id'] === id);
   if (row) return row;
   throw new CliError('not_found', EXIT.notFound, `Certificate ${id} not found.`, { hint: 'payctl cert list' });
 }
 
-/** Lists the certificates that match the flags. The API lists certificates by POST. */
+/** The API lists certificates by POST. */
 async function findCerts({ api }: Context, flags: ListFlags): Promise<Row[]> {
   const { body } = await api.call({
     method: 'POST',
@@ -128,7 +126,6 @@ function defineUpload(noun: Command, context: ContextOf): void {
   ).action((file: string, flags: UploadFlags) => runUpload(context(), file, flags));
 }
 
-/** Validates the files locally, prints the certificate, and uploads the key before its certificate. */
 async function runUpload(context: Context, file: string, flags: UploadFlags): Promise<void> {
   const { terminal, print } = context;
   const kind = flags.kind ?? '';
@@ -141,8 +138,7 @@ async function runUpload(context: Context, file: string, flags: UploadFlags): Pr
   const given = read(file, kind);
   const certificate = formOf(kind) === 'certificate' ? new X509Certificate(given.publicPem) : undefined;
   if (certificate) await print.note(describe(certificate, terminal.now()));
-  // The key is uploaded before its certificate. When the service starts to use the certificate, it also starts to use
-  // the matching key, which must be stored by then.
+  // The private key is uploaded first, because the service needs it as soon as it uses the certificate.
   const parts = [
     ...(flags.key ? [{ kind: keyKindOf(kind), content: matchingKey(read, certificate, flags.key, kind) }] : []),
     { kind, content: given.content },
@@ -222,7 +218,6 @@ function defineDownload(noun: Command, context: ContextOf): void {
   ).action((id: string, flags: { file?: string }) => runDownload(context(), id, flags));
 }
 
-/** Downloads the certificate or public key. Private keys cannot be downloaded. */
 async function runDownload({ api, terminal, print }: Context, id: string, flags: { file?: string }): Promise<void> {
   const file = flags.file ? await reserveFile(resolve(terminal.cwd, flags.file)) : undefined;
   try {
@@ -258,7 +253,6 @@ function defineTrust(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the certificate, asks the operator for confirmation, and then trusts or distrusts the certificate. */
 async function runTrust(context: Context, id: string, flags: TrustFlags, verb: 'trust' | 'distrust'): Promise<void> {
   const found = await findCert(context, id, flags);
   const fingerprint = plain(found['fingerprint']);
@@ -321,9 +315,8 @@ async function runEither(context: Context, id: string | undefined, flags: Distru
 }
 
 /**
- * Distrusts the verification keys of modes that their channel no longer uses, e.g. sandbox keys of a channel that is
- * now live. Keys of the live mode stay trusted. payctl changes the database directly. A service that starts without the
- * simulator makes the same change.
+ * Distrusts every key whose mode (e.g. sandbox) its channel no longer uses. Keys of the live mode stay trusted. A
+ * service that starts without the simulator makes the same change.
  */
 async function otherModes(context: Context, flags: DistrustFlags): Promise<void> {
   const result = await changeDatabase(

@@ -16,7 +16,6 @@ import { wrap } from '../terminal-text.ts';
 import { type Row, type View, plain, visible } from '../values.ts';
 import { CHANNEL_CONFIGS, inProject, lacking } from './doctor/finding.ts';
 
-/** Channel configurations: one for each project and channel. */
 export const channel: Resource = {
   noun: 'channel',
   plural: 'channel configurations',
@@ -43,7 +42,6 @@ export const channel: Resource = {
   },
 };
 
-/** A configuration field of a channel, as the service describes it. */
 interface SchemaField {
   name: string;
   label?: string;
@@ -54,7 +52,6 @@ interface SchemaField {
   help?: string;
 }
 
-/** A kind of certificate or key in a channel's configuration. */
 interface SchemaCert {
   kind: string;
   label?: string;
@@ -62,10 +59,6 @@ interface SchemaCert {
   help?: string;
 }
 
-/**
- * Describes what the configuration of a channel may contain: its fields, its certificates, and its modes (e.g. live,
- * sandbox or simulator).
- */
 interface Schema {
   modes: readonly string[];
   fields: readonly SchemaField[];
@@ -80,15 +73,11 @@ async function readSchema(api: ApiClient, path: string, query: Query): Promise<S
 /** If a field has one of these values, the service keeps the stored value. */
 const UNCHANGED_VALUES: ReadonlySet<unknown> = new Set([undefined, null, '***']);
 
-/** The error message for a value with a wrong format; undefined for a valid value. */
 function fieldFault({ pattern }: SchemaField, value: string): string | undefined {
   return typeof pattern !== 'string' || matches(pattern, value.trim()) ? undefined : 'has an invalid format';
 }
 
-/**
- * Whether a value matches a pattern. Returns true if this Node.js cannot compile the pattern, because the service
- * checks the value again.
- */
+/** Returns true if this Node.js cannot compile the pattern, because the service checks the value again. */
 function matches(pattern: string, value: string): boolean {
   try {
     return new RegExp(pattern, 'u').test(value);
@@ -97,7 +86,6 @@ function matches(pattern: string, value: string): boolean {
   }
 }
 
-/** Validates the fields of a file before the request. Throws UsageError for the first invalid field. */
 function checkFields(fields: Row, { fields: known, certKinds, modes }: Schema, source: string): void {
   const names = ['mode', ...known.map(({ name }) => name), ...certKinds.map(({ kind }) => kind)];
   for (const [name, value] of Object.entries(fields)) {
@@ -117,16 +105,12 @@ function adviceFor(name: string, names: readonly string[]): string {
   return meant === undefined ? `fields: ${names.join(', ')}` : `did you mean ${meant}?`;
 }
 
-/**
- * The data for the prompts: the mode that the operator chose (e.g. live or sandbox) and the stored values of the
- * fields.
- */
 interface QuestionContext {
   mode: string;
   stored: Row;
 }
 
-/** Prompts for each field, with its help and validation. An empty answer keeps the stored value. */
+/** An empty answer keeps the stored value. */
 async function askFields(context: Context, path: string, query: Query): Promise<Row> {
   const { api, prompts } = context;
   if (!prompts.possible) throw new FlagRequired('--file');
@@ -205,7 +189,7 @@ export async function printConfig(context: Context, row: Row, view: View): Promi
   await printRegistrations(context, registrations);
 }
 
-/** Prints the values that the operator must register at the channel. Does nothing unless the format is a table. */
+/** Prints the values that the operator must register at the channel, but only in table format. */
 export async function printRegistrations(context: Context, registrations: unknown): Promise<void> {
   const { out } = context.terminal;
   if (!isForPeople(context) || !Array.isArray(registrations) || registrations.length === 0) return;
@@ -236,10 +220,7 @@ interface SetFlags extends ChangeFlags {
   file?: string;
 }
 
-/**
- * Adds the subcommand `channel set`, which stores the configuration of a channel, from a file or from answers to
- * prompts.
- */
+/** Adds the subcommand `channel set`, which stores a configuration from a file or from answers to prompts. */
 export function defineSet(noun: Command, context: ContextOf): void {
   const command = projectFlag(
     noun
@@ -261,7 +242,7 @@ export function defineSet(noun: Command, context: ContextOf): void {
   ).action((payWay: string, flags: SetFlags) => runSet(context(), payWay, flags));
 }
 
-/** Sends a new version of a configuration. For live mode, the operator must type the channel's name as confirmation. */
+/** For live mode, the operator must type the channel's name as confirmation. */
 async function runSet(context: Context, payWay: string, flags: SetFlags): Promise<void> {
   const path = rowPath(channel, payWay);
   const query = { project: flags.project };
@@ -291,10 +272,7 @@ async function runSet(context: Context, payWay: string, flags: SetFlags): Promis
   await context.print.done(nextStep(flags.project ?? 'default', payWay, row));
 }
 
-/**
- * Downloads the certificates of the channel, and registers the notification address at the channel. Each step runs only
- * for channels whose API supports the step.
- */
+/** Downloads certificates and registers for notifications or complaints, if the channel's API supports it. */
 async function registerAt(
   context: Context,
   payWay: PayWay,
@@ -306,7 +284,6 @@ async function registerAt(
   if (registers === 'complaints') await registerForComplaints(context, payWay, `${path}/notices`, query);
 }
 
-/** The command to run next: set a missing field, upload a missing certificate, or test the channel. */
 function nextStep(project: string, payWay: string, row: Row): string {
   const missing = Array.isArray(row['missing']) ? row['missing'].map(plain) : [];
   if (missing.length === 0) return `Configured ${payWay}. Next: payctl channel test ${payWay}${inProject(project)}`;
@@ -315,7 +292,7 @@ function nextStep(project: string, payWay: string, row: Row): string {
   return `Stored ${payWay}; ${detail}. Next: ${fix}`;
 }
 
-/** Downloads the channel's certificates and prints them with their expiry. A failure leaves the configuration unchanged. */
+/** A failed download leaves the configuration unchanged. */
 async function download({ api, print }: Context, path: string, query: { project?: string }): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
   if (answer['ok'] === false) return print.done(`Certificates could not be downloaded: ${String(answer['message'])}`);
@@ -328,10 +305,7 @@ async function download({ api, print }: Context, path: string, query: { project?
   if (typeof answer['byHand'] === 'string') await print.done(answer['byHand']);
 }
 
-/**
- * Registers the notification webhook, because the channel sends notifications only to a registered webhook. The service
- * finds or creates the webhook at the channel and stores the webhook id.
- */
+/** The channel sends notifications only to a registered webhook. The service finds or creates it at the channel. */
 async function register({ api, print }: Context, payWay: PayWay, path: string, query: Query): Promise<void> {
   const answer = await api.data({ method: 'POST', path, query });
   const name = CHANNELS[payWay].name.en;
@@ -342,10 +316,7 @@ async function register({ api, print }: Context, payWay: PayWay, path: string, q
   });
 }
 
-/**
- * Registers the address for complaints at the channel. A failure prints only a note, because the service still finds
- * complaints within an hour without the registration.
- */
+/** A failed registration prints only a note: the service also finds complaints by polling, within an hour. */
 async function registerForComplaints(
   { api, print }: Context,
   payWay: PayWay,
@@ -360,7 +331,6 @@ async function registerForComplaints(
   );
 }
 
-/** Reads the fields from a file and validates them. */
 async function readChecked({ api, terminal }: Context, path: string, query: Query, file: string): Promise<Row> {
   const schema = await readSchema(api, path, query);
   const certKinds = new Set(schema.certKinds.map(({ kind }) => kind));
@@ -369,10 +339,7 @@ async function readChecked({ api, terminal }: Context, path: string, query: Quer
   return fields;
 }
 
-/**
- * Parses the fields of a configuration. `{ file = "…" }` is replaced by the content of that file. Error messages name the field,
- * and use `shown` as the name of the configuration file.
- */
+/** `{ file = "…" }` is replaced by the content of that file. Error messages name the configuration file as `shown`. */
 async function readFields(file: string, shown: string, certKinds: ReadonlySet<string>, now: Date): Promise<Row> {
   const text = await readTextFile(file, shown);
   const { parse } = file.endsWith('.json') ? JSON : await import('smol-toml');

@@ -32,7 +32,6 @@ const CHECK_LINES: View = {
   columns: ['about', 'name', 'status', 'field', 'code', 'message', 'supportId'].map((field) => ({ field })),
 };
 
-/** Prints the checks of a channel test: drawn as a table on a terminal, otherwise one line per check. */
 async function printChecks(
   { print, terminal }: Pick<Context, 'print' | 'terminal'>,
   payWay: string,
@@ -64,10 +63,7 @@ const TESTED: View = {
   columns: [{ field: 'payWay', kind: 'id' }, { field: 'ok', kind: 'yesno' }, { field: 'field' }, { field: 'message' }],
 };
 
-/**
- * The part of the request body that selects the payment products to test: all, or those of the given scenes (ways to
- * pay, e.g. `qr`). Without the flag --products no product is tested.
- */
+/** All products, or those of the given scenes (ways to pay, e.g. `qr`). Without --products no product is tested. */
 function productsOf({ products }: Row): Pick<Change, 'body'> {
   if (products === undefined) return {};
   const isAll = products === true || products === 'all';
@@ -82,9 +78,6 @@ function productsOf({ products }: Row): Pick<Change, 'body'> {
   };
 }
 
-/**
- * Prints the checks and the values to register at the channel. If a check failed, throws a CliError with exit code 1.
- */
 async function printTest(context: Context, row: Row, payWay: string, { project }: RowFlags): Promise<void> {
   const { print } = context;
   const checks = Array.isArray(row['checks']) ? (row['checks'] as Row[]) : [];
@@ -156,7 +149,6 @@ function defineGet(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the configuration of a channel. */
 async function runGet(context: Context, payWay: string, { project }: { project?: string }): Promise<void> {
   const row = await context.api.get(rowPath(channel, payWay), { project });
   await printConfig(context, row, channel.view);

@@ -5,7 +5,6 @@ import { integer } from '../options.ts';
 import { type Editable, addGet, addList, addSubList } from '../resource.ts';
 import { REASON } from './views.ts';
 
-/** Virtual currencies. */
 const coin: Editable = {
   noun: 'coin',
   plural: 'coins',

@@ -5,7 +5,6 @@ import { examples } from '../options.ts';
 const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
 type Shell = (typeof SHELLS)[number];
 
-/** A word that the shell offers. Some shells also show the description. */
 interface Word {
   text: string;
   help: string;
@@ -17,14 +16,12 @@ interface Place {
   path: string;
   words: Word[];
   flags: Word[];
-  /** The allowed values of each flag. */
   values: Map<string, readonly string[]>;
   /** Spellings of flags with a value (`valued`) and without a value (`bare`). */
   valued: string[];
   bare: string[];
 }
 
-/** Generates the completion script of a shell from the command tree. */
 function completionScript(shell: Shell, program: Command): string {
   const places = walk(program, '');
   const scripts: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish, powershell };
@@ -66,7 +63,6 @@ function firstSentence(text: string): string {
   return (text.split(/(?<=\.)\s/, 1)[0] ?? '').replace(/\.$/, '');
 }
 
-/** The allowed values for each spelling of a flag. */
 function wordsAfter(option: Option): [string, readonly string[]][] {
   const { argChoices } = option;
   return argChoices?.length ? spellings(option).map((flag) => [flag, argChoices]) : [];
@@ -76,7 +72,7 @@ function texts(words: readonly Word[] = []): string {
   return words.map(({ text }) => text).join(' ');
 }
 
-/** Flags with a value. The completion must not take the word after such a flag for a command, e.g. a context called `app`. */
+/** The completion must not take the word after a flag with a value for a command, e.g. a context called `app`. */
 function valuedFlags(places: readonly Place[]): string[] {
   const bare = new Set(places.flatMap((place) => place.bare));
   return [...new Set(places.flatMap((place) => place.valued))].filter((flag) => !bare.has(flag));
@@ -86,7 +82,7 @@ function paths(places: readonly Place[]): string[] {
   return places.map(({ path }) => path).filter(Boolean);
 }
 
-/** The allowed values of each flag, with subcommands first: a flag of a subcommand overrides a global flag of the same name. */
+/** Subcommands come first, because a flag of a subcommand overrides a global flag of the same name. */
 function knownValues(places: readonly Place[]): { path: string; flag: string; words: readonly string[] }[] {
   return places.toReversed().flatMap(({ path, values }) => [...values].map(([flag, words]) => ({ path, flag, words })));
 }
@@ -103,7 +99,6 @@ function findPlace(places: readonly Place[], before: string): string {
   done`;
 }
 
-/** The shell branches that offer the values of each flag. */
 function valueCases(places: readonly Place[], offer: (words: string) => string): string {
   return knownValues(places)
     .map(({ path, flag, words }) => {
@@ -138,10 +133,7 @@ complete -o default -F _payctl payctl
 `;
 }
 
-/**
- * Generates a completion script that is written for zsh. zsh could also load the bash script through bashcompinit, but
- * bashcompinit shows no descriptions and does not support all bash expansions.
- */
+/** zsh could also load the bash script, but then it shows no descriptions and does not support all bash expansions. */
 function zsh(places: readonly Place[]): string {
   const quoted = (words: readonly Word[] = []): string =>
     words
@@ -269,7 +261,6 @@ export function define(command: Command, context: ContextOf, tree: DescribedTree
   ).action((shell: Shell) => run(context(), shell, tree));
 }
 
-/** Prints the completion script of a shell. */
 async function run({ terminal }: Context, shell: Shell, tree: DescribedTree): Promise<void> {
   await terminal.out.write(completionScript(shell, await tree()));
 }

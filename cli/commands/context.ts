@@ -20,7 +20,7 @@ const VIEW: View = {
   ],
 };
 
-/** Converts a saved context (a server with a name) to an output row. The row does not contain the token. */
+/** The output row of a saved context does not contain the token. */
 async function contextRow(contexts: Contexts, name: string, sessions: SessionStore): Promise<Row> {
   const saved = own(contexts.contexts, name);
   if (!saved) throw new UsageError(`Context "${name}" not found.`, 'payctl context list', 'context_unknown');
@@ -86,7 +86,6 @@ function defineAdd(noun: Command, context: ContextOf): void {
   command.action((name: string, flags: AddFlags) => runAdd(context(), name, flags));
 }
 
-/** Saves a new context (a server with a name). The first saved context becomes the current context. */
 async function runAdd(
   { flags: global, sessions, print, terminal }: Context,
   name: string,
@@ -122,7 +121,6 @@ function defineUse(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Selects the context (a server with a name) that later commands use. */
 async function runUse({ sessions, print }: Context, name: string): Promise<void> {
   await contextRow(await sessions.contexts(), name, sessions);
   await sessions.changeContexts((contexts) => void (contexts.current = name));
@@ -139,7 +137,6 @@ function defineRemove(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Removes a context (a server with a name) and its saved token. */
 async function runRemove({ sessions, prompts, print }: Context, name: string, flags: ChangeFlags): Promise<void> {
   const row = await contextRow(await sessions.contexts(), name, sessions);
   if (flags.dryRun) return print.item({ ...row, dryRun: true }, VIEW);

@@ -49,7 +49,6 @@ function several(path: string, before: unknown): string[] {
   return [...((before as string[] | undefined) ?? []), path];
 }
 
-/** The request body: JSON, or a multipart form if there are files. */
 async function contentOf(
   { terminal }: Context,
   { file, ...body }: Row,

@@ -51,21 +51,15 @@ const event: Resource = {
   ],
 };
 
-/** Delivers one event to a local receiver. */
 type Forward = (id: string, body: string) => Promise<void>;
 
-/** payctl gives up after this number of refusals of one event. */
 const MAX_REFUSALS = 5;
-/**
- * While the receiver is unreachable or restarting, the pause between attempts doubles at most this many times, to two
- * seconds. A restarted receiver soon gets the event.
- */
+/** The pause doubles at most this many times, to two seconds, so that a restarted receiver soon gets the event. */
 const MAX_PAUSE_EXPONENT = 2;
 
 /** Statuses that a proxy returns while the application behind it restarts. */
 const RESTART_STATUSES = new Set([502, 503, 504]);
 
-/** The result of one delivery attempt. */
 interface DeliveryResult {
   /** Text for the operator, e.g. `204 12 ms`. */
   outcome: string;
@@ -74,11 +68,7 @@ interface DeliveryResult {
   isAway: boolean;
 }
 
-/**
- * Creates the function that delivers events with the headers of Standard Webhooks and prints each result. If the
- * receiver is unreachable or restarting, the function retries without a limit. After five refusals of one event payctl
- * exits with 7.
- */
+/** A receiver that is away is retried without a limit. After five refusals of one event payctl exits with 7. */
 function createForward(context: Context, url: string, secret: string): Forward {
   const { print, terminal, retryPause } = context;
   return async (id, body) => {
@@ -166,11 +156,9 @@ function defineListen(noun: Command, context: ContextOf): void {
   ).action((flags: ListenFlags) => runListen(context(), flags));
 }
 
-/** Follows the event stream until the operator stops it. After a lost connection payctl resumes after the last event. */
 async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
-  // The function is created once, before the stream is opened. A generated signing secret therefore stays the same
-  // after a reconnection.
+  // One function serves all connections, so that a generated secret stays the same after a reconnection.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();
   let { after, since } = flags;

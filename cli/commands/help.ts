@@ -13,7 +13,6 @@ export function define(command: Command, context: ContextOf, tree: DescribedTree
   );
 }
 
-/** Prints the help of a topic or of a command. */
 async function run({ terminal }: Context, words: readonly string[], tree: DescribedTree): Promise<void> {
   const { TOPICS } = await import('../topics.ts');
   const [first = ''] = words;

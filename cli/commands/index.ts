@@ -2,19 +2,12 @@ import type { Command } from 'commander';
 import { PAY_WAYS, inEnglish } from '../../server/domain.ts';
 import type { ContextOf, DescribedTree } from '../context.ts';
 
-/**
- * The module of a noun (first word of a command, such as `order`). `define` adds subcommands and flags. `tree`
- * describes the commands of all other nouns. A module must not import the other modules itself, because that would be
- * an import cycle.
- */
+/** `tree` describes the commands of all other nouns, because importing their modules would be an import cycle. */
 interface NounModule {
   define(noun: Command, context: ContextOf, tree: DescribedTree): void;
 }
 
-/**
- * A noun (first word of a command, such as `order`). `payctl help` lists the nouns in this order. `load` imports the
- * module only if the noun is on the command line.
- */
+/** A noun (first word of a command, e.g. `order`). Its module is loaded only if it is on the command line. */
 export interface Noun {
   group: string;
   name: string;
@@ -136,7 +129,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
   ],
 };
 
-/** All nouns (first words of commands, such as `order`), in the order in which `payctl help` lists them. */
+/** All nouns, in the order in which `payctl help` lists them. */
 export const nouns: readonly Noun[] = Object.entries(GROUPS).flatMap(([group, members]) =>
   members.map((noun) => ({ group, ...noun })),
 );

@@ -20,7 +20,6 @@ function defineRotate(noun: Command, context: ContextOf): void {
 
 const VIEW = { noun: 'key', id: 'keyId', columns: [{ field: 'keyId' }, { field: 'rewrapped' }] };
 
-/** Re-encrypts every stored secret with the newest master key. */
 async function runRotate(context: Context, flags: OfflineFlags & ChangeFlags): Promise<void> {
   const result = await changeDatabase(
     context,

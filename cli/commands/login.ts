@@ -46,14 +46,12 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Logs in and saves the session in a context (a server with a name). If there is no such context yet, creates one. */
 async function run(context: Context, flags: LoginFlags): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
   const contexts = await sessions.contexts();
   const place = choosePlace(context, contexts);
   const origin = originOf(place.saved.server);
-  // Checked before the password prompt, so that the operator does not type a password in vain. The API client checks
-  // again before each request.
+  // HTTPS is checked here, before the API client checks it, so that the operator does not type a password in vain.
   if (isOpenToReaders(origin) && !(await context.allowsHttp(origin))) throw notEncrypted(origin);
   await print.note(`Logging in at ${place.saved.server}`);
   const username =
@@ -117,7 +115,7 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
   );
 }
 
-/** The label for the environment that the service reports; undefined if the service reports neither production nor staging. */
+/** Undefined if the service reports neither production nor staging. */
 async function labelOf({ apiAt }: Context, server: string, token: string): Promise<Label | undefined> {
   const headers = { authorization: `Bearer ${token}` };
   const asked = apiAt(server).data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true });
@@ -189,7 +187,7 @@ function nameFor(origin: string, known: Contexts): string {
   return own(known.contexts, simple) ? host.replace(/[^\w.-]/g, '-') : simple;
 }
 
-/** Sends the login with the one-time code from the flags. Without such a flag, prompts for a code if the service requires one. */
+/** Without a flag for the one-time code, payctl prompts for a code only if the service requires one. */
 async function sendWithCode(
   { terminal, prompts }: Context,
   flags: LoginFlags,
@@ -209,10 +207,7 @@ async function sendWithCode(
   });
 }
 
-/**
- * Adds a hint to a rejected login. The one-time code may be wrong, or another run of payctl may already have used the
- * code.
- */
+/** The one-time code may be wrong, or another run of payctl may already have used the code. */
 function hinted(error: unknown, { codeSecretFile }: LoginFlags): unknown {
   if (!(error instanceof CliError) || error.code !== 'login_failed') return error;
   const what = codeSecretFile ? 'the secret' : 'the code';

@@ -20,10 +20,7 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/**
- * Ends the current session on the server, then deletes the saved token. --everywhere ends all sessions of the
- * administrator. --local only deletes the token. An expired token is not an error.
- */
+/** Ends the session on the server, then deletes the saved token. An expired token is not an error. */
 async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
   const { context } = await target();
   if (context === null) throw new UsageError('There is no saved context for this server.', 'payctl context list');

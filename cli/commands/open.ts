@@ -14,10 +14,6 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/**
- * Prints the URL of the API explorer or of an order's payment page. If stdout is a terminal, payctl also opens the URL
- * in the browser, unless --print is given.
- */
 async function run(
   { target, terminal, print }: Context,
   orderNo: string | undefined,

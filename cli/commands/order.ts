@@ -93,7 +93,6 @@ function defineTimeline(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints the timeline of an order, oldest step first. */
 function runTimeline(context: Context, orderNo: string): Promise<void> {
   return printList(context, `${rowPath(order, orderNo)}/timeline`, {}, TIMELINE, {});
 }

@@ -16,7 +16,6 @@ const CONSOLE = '/api/v1/console/payment';
 /** The channels that accept more than one currency. */
 const free = PAY_WAYS.filter((payWay) => CHANNELS[payWay].onlyCurrency === undefined);
 
-/** The fields of a payment that have a flag. */
 export const PAY_FIELDS: readonly Field[] = [
   { name: 'subject', value: 'text', help: 'description of the purchase', required: true },
   { name: 'amount', value: 'amount', help: 'amount in major units, e.g. 12.34', read: amount, required: true },
@@ -71,7 +70,6 @@ export function define(command: Command, context: ContextOf): void {
   ).action((options: PayFlags) => run(context(), options));
 }
 
-/** Creates an order. With --wait payctl waits until the order is in a final state. */
 async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
   const body = await complete(context, PAY_FIELDS, bodyOf(options, PAY_FIELDS));
@@ -108,7 +106,7 @@ function isPaid(order: Row): boolean {
   return ['paid', 'partially_refunded', 'refunded'].includes(String(order['status']));
 }
 
-/** Polls an order until its state is final. An unreachable server does not end the polling. */
+/** An unreachable server does not end the polling. */
 async function follow({ api, terminal }: Context, orderNo: string, pauseMs: number): Promise<Row> {
   const spinner = startSpinner(
     terminal.err,

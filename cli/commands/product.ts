@@ -6,7 +6,6 @@ import { type Editable, addGet, addList } from '../resource.ts';
 
 const BIG = 2_147_483_647;
 
-/** Products: goods, packages of virtual coins, and skills (paid calls). */
 const product: Editable = {
   noun: 'product',
   plural: 'products',

@@ -39,7 +39,6 @@ function defineStats(noun: Command, context: ContextOf): void {
   ).action((code: string | undefined, flags: Row) => runStats(context(), code, flags));
 }
 
-/** Prints the payments and refunds of a period, added up by channel and currency. JSON contains the whole response. */
 async function runStats({ api, print }: Context, code: string | undefined, flags: Row): Promise<void> {
   const path = code === undefined ? '/api/v1/stats/overview' : `/api/v1/projects/${segment(code)}/stats`;
   const figures = await api.get(path, given(flags, ['from', 'to', 'tz', 'mode']) as Query);
@@ -51,7 +50,6 @@ async function runStats({ api, print }: Context, code: string | undefined, flags
   );
 }
 
-/** Projects: each has its own applications, channel configurations, users, products and coins. */
 const project: Editable = {
   noun: 'project',
   plural: 'projects',

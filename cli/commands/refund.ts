@@ -43,7 +43,6 @@ const refund: Resource = {
   ],
 };
 
-/** Prompts for a missing amount, with the refundable amount as the default. */
 async function completeRefund(orderNo: string, body: Row, context: Context): Promise<Partial<Change>> {
   const { api, prompts, target } = context;
   const order = await api.get(`${ORDERS}/${segment(orderNo)}`);

@@ -12,7 +12,6 @@ import { type Row, type View, plain } from '../values.ts';
 
 const SECOND_FACTOR = '/api/v1/me/second-factor';
 
-/** The columns that are printed with new recovery codes. */
 const CODES_VIEW: View = {
   noun: 'second-factor',
   id: 'enabled',
@@ -39,7 +38,6 @@ function defineStatus(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Prints whether the operator's account has a second factor. */
 async function runStatus({ api, print }: Context): Promise<void> {
   await print.item(await api.get(SECOND_FACTOR), VIEW);
 }
@@ -65,10 +63,7 @@ function defineEnable(noun: Command, context: ContextOf): void {
   ).action((flags: EnableFlags) => runEnable(context(), flags));
 }
 
-/**
- * Registers an authenticator app. Before the request, payctl checks that every new secret can be written to its file or
- * stdout.
- */
+/** Checks before the request that every new secret can be written to its file or stdout. */
 async function runEnable(context: Context, options: EnableFlags): Promise<void> {
   const { change, print, prompts, terminal, flags } = context;
   const request: Change = { what: 'enrol your second factor', method: 'POST', path: `${SECOND_FACTOR}/start` };
@@ -145,7 +140,6 @@ function defineRecoveryCodes(noun: Command, context: ContextOf): void {
   ).action((flags: CodesFlags) => runRecoveryCodes(context(), flags));
 }
 
-/** Replaces the recovery codes, and writes the new codes to a file or stdout. */
 async function runRecoveryCodes(context: Context, options: CodesFlags): Promise<void> {
   const { change, flags } = context;
   const request: Change = {
@@ -181,7 +175,6 @@ function defineRemove(noun: Command, context: ContextOf): void {
   ).action((flags: RemoveFlags) => runRemove(context(), flags));
 }
 
-/** Removes the second factor. The service requires the password and a code. */
 async function runRemove(context: Context, flags: RemoveFlags): Promise<void> {
   const { change, print, prompts, terminal } = context;
   const password = await takePassword(terminal, prompts, flags, { message: 'Your own password', isNew: false });

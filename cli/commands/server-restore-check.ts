@@ -12,14 +12,12 @@ import { type AuditKnowledgeFlags, auditKnowledgeFlags } from './audit.ts';
 import { degraded, failed, ok } from './doctor/finding.ts';
 import { seals } from './doctor/offline.ts';
 
-/** The inputs of the checks, in addition to the restored copy of the database. */
 interface Surroundings {
   now: Date;
   /** Hash of an audit log entry that the operator stored; undefined without --tip. */
   tip?: string | undefined;
 }
 
-/** Converts the facts about a restored copy of the database into check results. */
 function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   return [
     ...seals(facts),
@@ -33,10 +31,8 @@ function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   ];
 }
 
-/** Name of the check that verifies the audit log. */
 const AUDIT = 'audit-log';
 
-/** The repair advice for each error of the audit log after a restore. */
 const AUDIT_FIXES: Readonly<Record<string, string>> = {
   key_unknown: 'add the former key to Security.MasterKey',
   lines_lost: 'if an earlier restore or failover lost lines, give the id of that line with --accept-until',
@@ -88,10 +84,7 @@ function sequences(facts: RestoredFacts): Finding[] {
   );
 }
 
-/**
- * Lists row numbers that are missing in the tables. The check always passes, because a rolled-back transaction also
- * leaves a gap.
- */
+/** The check always passes, because a rolled-back transaction also leaves a gap in the row numbers. */
 function gaps({ gaps: found }: RestoredFacts): Finding {
   const open = found.filter(({ missing }) => BigInt(missing) > 0n);
   if (open.length === 0) return ok('gaps', 'no number is missing');
@@ -156,7 +149,6 @@ export function defineRestoreCheck(noun: Command, context: ContextOf): void {
   ).action((copy: string | undefined, flags: RestoreCheckFlags) => runRestoreCheck(context(), copy, flags));
 }
 
-/** Checks a copy of the database that was restored from a backup. Prints whether the backup can be used. */
 async function runRestoreCheck(context: Context, copy: string | undefined, flags: RestoreCheckFlags): Promise<void> {
   const place = await placeOf(context, copy, flags);
   const secrets = flags.secrets === undefined ? {} : { secrets: flags.secrets };

@@ -37,7 +37,7 @@ const NEXT = {
   nothing: 'payctl status, payctl doctor',
 } as const;
 
-/** Whether the service must stop before an administrator can be created, because only one process can open an embedded database. */
+/** Only one process can open an embedded database, so the service must stop before an administrator is created. */
 function mustStop(facts: ReadyFacts): boolean {
   return facts.lacks === 'administrator' && isFolder(facts);
 }
@@ -67,7 +67,6 @@ function defineStart(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Runs the service until it stops. */
 async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
   const { out } = context.terminal;
   const start = context.startServer ?? (await import('../../server/main.ts')).startServer;
@@ -92,7 +91,6 @@ function defineMigrate(noun: Command, context: ContextOf): void {
   );
 }
 
-/** Migrates the database and prints the applied migrations. */
 async function runMigrate(context: Context, flags: OfflineFlags & { dryRun?: boolean }): Promise<void> {
   const { print, terminal } = context;
   await withOffline(context, flags, async (offline) => {
@@ -131,7 +129,6 @@ function defineBackup(noun: Command, context: ContextOf): void {
   ).action((file: string, flags: OfflineFlags) => runBackup(context(), file, flags));
 }
 
-/** Writes the backup to a new file. */
 async function runBackup(context: Context, file: string, flags: OfflineFlags): Promise<void> {
   const { print, terminal } = context;
   const path = resolve(terminal.cwd, file);

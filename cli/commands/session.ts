@@ -7,12 +7,10 @@ import type { ChangeFlags } from '../safety.ts';
 import type { View } from '../values.ts';
 import { admin, adminId } from './admin-resource.ts';
 
-/** The flag that selects another administrator. */
 interface WhoseFlags {
   admin?: string;
 }
 
-/** The API path of the operator's own sessions, or of another administrator's sessions. */
 async function sessionsOf({ api }: Pick<Context, 'api'>, { admin: name }: WhoseFlags): Promise<string> {
   if (name === undefined) return '/api/v1/me/sessions';
   return `${admin.path}/${segment(await adminId(api, name))}/sessions`;
@@ -46,7 +44,6 @@ function defineList(noun: Command, context: ContextOf): void {
   ).action((options: ListFlags & WhoseFlags) => runList(context(), options));
 }
 
-/** Prints the sessions of an account. */
 async function runList(context: Context, options: ListFlags & WhoseFlags): Promise<void> {
   return printList(context, await sessionsOf(context, options), {}, VIEW, options);
 }

@@ -7,7 +7,6 @@ import type { Row, View } from '../values.ts';
 
 const DEFAULT_SIMULATOR = 'http://127.0.0.1:8081';
 
-/** The flag with the address of the simulator. */
 export interface SimulatorFlags {
   simulator?: string;
 }
@@ -34,7 +33,6 @@ export function postSimulator(context: Context, flags: SimulatorFlags, path: str
   return simulatorApi(context, flags).data({ method: 'POST', path, body, anonymous: true });
 }
 
-/** The columns for a trade (order) in the simulator. */
 export const TRADE: View = {
   noun: 'trade',
   id: 'orderNo',
@@ -67,10 +65,7 @@ function readMember(field: string, value: unknown): unknown {
   return value;
 }
 
-/**
- * Converts a trade (order in the simulator) to a table row. Of each payment and refund, the row contains only the id
- * that the channel assigned.
- */
+/** Converts a trade to a table row, which has only the channel's id of each payment and refund. */
 export function shownTrade(trade: Row): Row {
   const numbers = (of: unknown) => (Array.isArray(of) ? of.map(({ number }: Row) => number) : []);
   const { orderNo, payWay, account, scene, subject, state, minor, currency, createdAt, expiresAt, closedAt } = trade;
@@ -79,7 +74,6 @@ export function shownTrade(trade: Row): Row {
   return { ...names, createdAt, expiresAt, closedAt, payments, refunds };
 }
 
-/** The actions of a payer in the simulator, with their help texts. */
 const PAYER_ACTS = {
   scan: 'Scan the QR code, without paying yet.',
   pay: 'Pay.',
@@ -134,7 +128,6 @@ export function defineNotify(noun: Command, context: ContextOf): void {
   ).action((orderNo: string, flags: PayerFlags) => runNotify(context(), orderNo, flags));
 }
 
-/** Makes the simulator send the notification again. */
 async function runNotify(context: Context, orderNo: string, flags: PayerFlags): Promise<void> {
   const body = { orderNo, ...given(flags, ['times', 'kind', 'payWay']) };
   const { sent } = await postSimulator(context, flags, '/sim/notify', body);
@@ -144,7 +137,6 @@ async function runNotify(context: Context, orderNo: string, flags: PayerFlags): 
   );
 }
 
-/** The actions with which `payctl simulator dispute` opens a dispute or moves it to its next state. */
 const DISPUTE_ACTS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 const DISPUTE = {

@@ -68,7 +68,6 @@ function address(text: string): Address {
   return { host: match[1].replace(/^\[|\]$/g, ''), port: Number(match[2]) };
 }
 
-/** Runs the simulator until it stops. */
 async function runStart({ terminal, runSimulator }: Context, flags: StartFlags): Promise<void> {
   const start = runSimulator ?? (await import('../../server/simulator/simulator.ts')).runSimulator;
   const { env, cwd } = terminal;
@@ -85,14 +84,12 @@ async function runStart({ terminal, runSimulator }: Context, flags: StartFlags):
   }
 }
 
-/** Formats the address of the simulator: as text for a terminal, otherwise as one JSON line. */
 function announce(url: string, isTerminal: boolean): string {
   return isTerminal ? `  Simulator  ${url}\n  Stop       Ctrl-C\n` : `${JSON.stringify({ simulator: url })}\n`;
 }
 
 const CLOCK = { noun: 'clock', id: 'now', columns: [{ field: 'now' }] };
 
-/** Adds `simulator clock` with `show` and `advance`. */
 function defineClock(noun: Command, context: ContextOf): void {
   const clock = noun
     .command('clock')
@@ -177,7 +174,7 @@ async function runFaults(context: Context, flags: FaultFlags): Promise<void> {
   await context.print.item(await postSimulator(context, flags, '/sim/faults', body), FAULT);
 }
 
-/** Deletes a resource of the simulator. The simulator requires the JSON content type, even without a body. */
+/** The simulator requires the JSON content type, even without a body. */
 async function clearSimulator(context: Context, flags: SimulatorFlags, path: string): Promise<void> {
   const headers = { 'content-type': 'application/json' };
   await simulatorApi(context, flags).data({ method: 'DELETE', path, headers, anonymous: true });
@@ -229,7 +226,6 @@ function defineLedger(noun: Command, context: ContextOf): void {
   ).action((flags: LedgerFlags) => runLedger(context(), flags));
 }
 
-/** Prints the money movements that the simulator recorded. With --sums, prints the sums per order instead. */
 async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   const query = given(flags, ['payWay', 'orderNo']) as Query;
   const { entries, orders } = (await simulatorApi(context, flags).get('/sim/ledger', query)) as {
@@ -240,10 +236,7 @@ async function runLedger(context: Context, flags: LedgerFlags): Promise<void> {
   await context.print.list(Object.values(orders ?? {}) as Row[], LEDGER_SUMS);
 }
 
-/**
- * The kinds of planted differences. A planted difference is a deliberate error in a bill of the simulator, e.g. a wrong
- * amount. A test compares this list with the list of the simulator.
- */
+/** Deliberate errors in the simulator's bills, e.g. a wrong amount. A test compares the list with the simulator's. */
 export const PLANTS = [
   'paid_unknown_to_us',
   'paid_missing_at_channel',
@@ -277,10 +270,7 @@ const MEANINGS = {
   filler: 'additional payments of another system, see --rows',
 } as const;
 
-/**
- * The conditions that can be set for the simulator's bills. A condition is an artificial situation, e.g. `cut` (a
- * truncated file). A test compares this list with the list of the simulator.
- */
+/** Artificial situations of the simulator's bills, e.g. `cut`. A test compares the list with the simulator's. */
 export const CONDITIONS = Object.keys(MEANINGS) as (keyof typeof MEANINGS)[];
 
 type BillFlags = Row & SimulatorFlags & { payWay?: string; date?: string; rows?: number; off?: boolean };
@@ -321,7 +311,6 @@ const CHANGES = {
   ],
 } as const;
 
-/** Adds `simulator bill` with `list`, `plant`, `condition` and `clear`. */
 function defineBill(noun: Command, context: ContextOf): void {
   const bill = noun
     .command('bill')
@@ -429,10 +418,6 @@ async function runCondition(context: Context, condition: string, flags: BillFlag
   await context.print.item(await postSimulator(context, flags, '/sim/bills/conditions', body), CONDITION);
 }
 
-/**
- * Removes one or all deliberate errors and artificial situations from the bills of the simulator. Then prints those
- * that remain.
- */
 async function runClearPlants(context: Context, id: string | undefined, flags: BillFlags): Promise<void> {
   await clearSimulator(context, flags, id === undefined ? '/sim/bills' : `/sim/bills/${encodeURIComponent(id)}`);
   await runPlants(context, flags);

@@ -15,13 +15,11 @@ import { readSecretFile, readSecretStdin } from '../secrets.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { merchantApi } from './api.ts';
 
-/** The flags for the client id and the secret of a merchant's application. */
 interface MerchantFlags {
   app?: string;
   secretFile?: string;
 }
 
-/** API path of pay-per-call. */
 const SKILLPAY = '/api/v2/skillpay';
 
 const VIEW: View = {
@@ -44,7 +42,6 @@ function merchantFlags(command: Command): Command {
     .option('--secret-file <file>', 'file with the client_secret of the application');
 }
 
-/** Creates a client with a token of the merchant's application. */
 function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
   if (!flags.app)
     throw new UsageError(
@@ -121,10 +118,6 @@ function defineOffer(noun: Command, context: ContextOf): void {
   ).action((flags: OfferFlags) => runOffer(context(), flags));
 }
 
-/**
- * Calls a paid resource without payment, and prints the service's offer: the order number, the signed payment code and
- * the address to pay at.
- */
 async function runOffer(context: Context, flags: OfferFlags): Promise<void> {
   const { print, terminal, target } = context;
   const body = given(flags, ['resource', 'input', 'payWay']);
@@ -164,7 +157,6 @@ function defineRedeem(noun: Command, context: ContextOf): void {
   ).action((no: string, flags: RedeemFlags) => runRedeem(context(), no, flags));
 }
 
-/** Calls a paid resource again, now with the number of the paid order, and prints the content. */
 async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlags): Promise<void> {
   const { print, terminal } = context;
   const api = await asMerchant(context, flags);
@@ -199,7 +191,6 @@ async function runRedeem(context: Context, outTradeNo: string, flags: RedeemFlag
   await print.item(data, VIEW);
 }
 
-/** Returns a string unchanged, and other content as JSON. */
 function text(content: unknown): string {
   return typeof content === 'string' ? content : JSON.stringify(content);
 }
@@ -224,7 +215,6 @@ function defineRefund(noun: Command, context: ContextOf): void {
   ).action((no: string, flags: RefundFlags) => runRefund(context(), no, flags));
 }
 
-/** Refunds an order with the token of the merchant's application. */
 async function runRefund(context: Context, outTradeNo: string, flags: RefundFlags): Promise<void> {
   const { print, prompts, target, terminal } = context;
   const body = {
@@ -276,10 +266,7 @@ function defineVerifyCode(noun: Command, context: ContextOf): void {
   ).action((flags: { file?: string }) => runVerifyCode(context(), flags));
 }
 
-/**
- * Verifies a payment code or a receipt of pay-per-call. Both are signed tokens. Each token names the public key of the
- * service with which to verify it.
- */
+/** The code to verify is a payment code or a receipt. Its header names the service's public key for the signature. */
 async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: string }): Promise<void> {
   const code = (
     flags.file ? await readSecretFile(terminal, flags.file) : await readSecretStdin(terminal, 'verify-code')
@@ -302,10 +289,7 @@ async function runVerifyCode({ api, print, terminal }: Context, flags: { file?: 
   );
 }
 
-/**
- * Verifies a signed token (compact JWS, EdDSA only) and returns its header and claims. For an invalid token, throws a
- * CliError with exit code 1.
- */
+/** Verifies a compact JWS (EdDSA only). For an invalid token, throws a CliError with exit code 1. */
 function verifyCode(code: string, keys: readonly Row[]): { header: Row; claims: Row } {
   const [head = '', payload = '', signature = '', ...rest] = code.split('.');
   if (rest.length > 0 || signature === '')
@@ -364,10 +348,7 @@ async function runStats({ api, print }: Context, flags: Row): Promise<void> {
   await print.list(rows, STATS);
 }
 
-/**
- * The resource for the configuration of WeChat agent pay, with which AI agents pay by WeChat payment codes. Each
- * project has at most one configuration.
- */
+/** With WeChat agent pay, AI agents pay by WeChat payment codes. Each project has at most one configuration. */
 const agentPay: Resource = {
   noun: 'agent-pay',
   plural: 'configurations of WeChat agent pay',
@@ -396,7 +377,6 @@ const TESTED_AGENT: View = {
   columns: [{ field: 'ok', kind: 'yesno' }, { field: 'message' }],
 };
 
-/** Adds `skillpay agent` with `get`, `set`, `test` and `delete`. */
 function defineAgent(noun: Command, context: ContextOf): void {
   const agent = noun
     .command('agent')
@@ -456,7 +436,7 @@ function defineAgent(noun: Command, context: ContextOf): void {
   });
 }
 
-/** Reads the private key from its file. --dry-run does not show the key. */
+/** --dry-run does not show the private key. */
 async function setAgent(_id: string, body: Row, { terminal }: Context): Promise<Partial<Change>> {
   const { privateKeyFile: file, ...named } = body;
   const request = { what: 'configure WeChat agent pay', path: agentPay.path, body: named };

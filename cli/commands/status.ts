@@ -32,10 +32,6 @@ export function define(command: Command, context: ContextOf): void {
   ).action((flags: WatchFlags) => run(context(), flags));
 }
 
-/**
- * Requests the public health endpoints, and prints one row per part of the service (service, database, channel). With
- * --watch payctl prints again after each change.
- */
 async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
   // The age of a channel's last response is not compared, because it changes with every poll.
   const comparedPart = ({ part, status, mode, detail }: Row) => [part, status, mode, detail];
@@ -53,7 +49,6 @@ async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
     throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);
 }
 
-/** Queries the state of each part of the service, and whether the service responds. */
 async function poll({ api, target }: Context): Promise<{ rows: Row[]; reached: boolean }> {
   const { server } = await target();
   const service = await probe('service', () => api.call({ method: 'GET', path: '/health', anonymous: true }));

@@ -5,7 +5,6 @@ import { json } from '../options.ts';
 import { type Editable, addGet, addList, addSubList } from '../resource.ts';
 import { ORDER_VIEW } from './views.ts';
 
-/** Describes users (the payers of a project) for the subcommands: API path, columns, filters and editable fields. */
 const user: Editable = {
   noun: 'user',
   plural: 'payers',
@@ -38,7 +37,6 @@ const user: Editable = {
   ],
 };
 
-/** The table columns for the coin balances of a payer. */
 const BALANCE = {
   noun: 'account',
   id: 'coin',

@@ -4,7 +4,6 @@ import { instant } from '../options.ts';
 import type { Field } from '../resource.ts';
 import { type Row, type View, plain } from '../values.ts';
 
-/** Filter flags that several list commands share, e.g. `--app`. */
 export const BY = {
   app: { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
   channel: { name: 'payWay', value: 'channel', help: 'filter by channel', choices: PAY_WAYS },
@@ -12,9 +11,7 @@ export const BY = {
   project: { name: 'project', value: 'code', help: 'filter by project' },
 } as const satisfies Record<string, Field>;
 
-/**
- * The filters `--since` and `--until`. `since` and `until` are the first words of the help texts, e.g. `created after`.
- */
+/** The filters `--since` and `--until`. The arguments are the first words of the help texts, e.g. `created after`. */
 export function period(since: string, until: string): [Field, Field] {
   const help = `${since} this time, e.g. 2026-01-31, or 2h for two hours ago`;
   return [
@@ -23,10 +20,7 @@ export function period(since: string, until: string): [Field, Field] {
   ];
 }
 
-/**
- * The flag `--reason`: the operator's reason for a decision, e.g. for resolving an exception (a case for an operator).
- * The service records the reason with the operator's name.
- */
+/** The service records the reason with the operator's name. */
 export const REASON: Field = {
   name: 'reason',
   value: 'text',
@@ -36,7 +30,6 @@ export const REASON: Field = {
 
 export const ORDERS = '/api/v1/orders';
 
-/** The table columns with which payctl shows orders. */
 export const ORDER_VIEW: View = {
   noun: 'order',
   id: 'orderNo',
@@ -57,10 +50,8 @@ export const ORDER_VIEW: View = {
 
 export const REFUNDS = '/api/v1/refunds';
 
-/** API path of the exceptions (cases for an operator). */
 export const EXCEPTIONS = '/api/v1/exceptions';
 
-/** API path of the approvals (requests, e.g. for refunds, that another administrator must approve). */
 export const APPROVALS = '/api/v1/approvals';
 
 /** Prints a request that waits for the approval of another administrator. The service has changed nothing yet. */
@@ -71,7 +62,6 @@ export async function printWaiting({ print }: Pick<Context, 'print'>, row: Row):
   );
 }
 
-/** The table columns for approvals (requests that another administrator must approve). */
 export const APPROVAL_VIEW: View = {
   noun: 'approval',
   id: 'refundNo',
@@ -90,10 +80,8 @@ export const APPROVAL_VIEW: View = {
 
 export const EVENTS = '/api/v1/events';
 
-/** An invented event id for the examples in the help. */
 export const EVENT_ID = 'evt_5f0c2b6e8a179d3f01935b2e';
 
-/** The table columns for webhook deliveries. A delivery sends one event to a URL of the merchant. */
 export const DELIVERY: View = {
   noun: 'delivery',
   id: 'id',

@@ -26,7 +26,6 @@ export function define(command: Command, context: ContextOf): void {
   ).action(() => run(context()));
 }
 
-/** Prints the administrator that the token belongs to, and the server. */
 async function run({ api, target, print }: Context): Promise<void> {
   const { context, server, label } = await target();
   await print.item({ ...(await api.get('/api/v1/me')), context, server, label }, VIEW);

@@ -10,7 +10,6 @@ interface Sorted {
   data: Row;
   /** The untrusted texts. Each key is a JSON pointer to the position of the text in the response. */
   untrusted: Record<string, string>;
-  /** Whether the response was truncated to the size limit. */
   truncated: boolean;
 }
 

@@ -3,7 +3,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { readSecretFile, readSecretText } from '../secrets.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** The flags for the client id and the file with the secret of an application. The secret itself is never a flag. */
+/** The secret itself is never a flag. */
 export interface CredentialFlags {
   clientId?: string;
   clientSecretFile?: string;
@@ -14,7 +14,7 @@ interface Credentials {
   secret: string;
 }
 
-/** Reads the client id and the secret from flags, environment and files. Throws UsageError if one of these values is missing. */
+/** Reads the client id and the secret from flags, environment and files. Throws UsageError if one is missing. */
 export async function readCredentials(terminal: Terminal, flags: CredentialFlags): Promise<Credentials> {
   const { env } = terminal;
   const clientId = flags.clientId ?? env['PAYCTL_CLIENT_ID'];
@@ -35,16 +35,10 @@ export interface ApplicationClient {
   secrets(): readonly string[];
 }
 
-/**
- * A token is renewed this long before its expiry. A token that lives less than a minute is renewed after half of its
- * lifetime.
- */
+/** A token is renewed this long before its expiry. A token that is valid for less than a minute is renewed halfway. */
 const BEFORE_END_MS = 30_000;
 
-/**
- * Creates a client of the API for an application. The token stays in memory and is renewed before its expiry. If the
- * service responds 401, the client gets a new token and repeats the request once.
- */
+/** Creates an API client that renews its token before expiry. After a 401, it repeats the request with a new token. */
 export function createApplicationClient(
   setup: Omit<ClientSetup, 'authorize' | 'loginCommand'>,
   { clientId, secret }: Credentials,
@@ -82,7 +76,7 @@ export function createApplicationClient(
   };
   const client = createApiClient({ ...common, authorize });
 
-  /** Sends again after a 401, even a change, because a 401 means that the service changed nothing. */
+  /** Repeats a request after a 401. Even a change is repeated, because the service changed nothing. */
   const again = async <T>(send: () => Promise<T>): Promise<T> => {
     const before = held;
     try {

@@ -27,7 +27,6 @@ const CLOSED_BY: Readonly<Record<string, string>> = {
   channel: 'The channel closed the order before it was paid.',
 };
 
-/** Explains an order with the data that the application may read. */
 const explainTool: Tool = tool({
   name: 'explain_order',
   title: 'Explain an order',
@@ -44,10 +43,7 @@ const explainTool: Tool = tool({
   },
 });
 
-/**
- * Explains an order with fixed sentences of payctl. The sentences contain no text that other parties wrote. A tool
- * result returns such texts only in `untrusted`.
- */
+/** The sentences are fixed, because a tool result returns texts of other parties only in `untrusted`. */
 function sentences(order: Row, disputes: readonly Row[]): string[] {
   const status = String(order['status']);
   const why = status === 'closed' ? CLOSED_BY[String(order['closeReason'])] : WHY[status];
@@ -164,10 +160,7 @@ export const paymentTools: readonly Tool[] = [place, query, close, refund, expla
 
 const CALL = { method: 'POST', path: '/api/v2/skillpay/resource', accept: [402] } as const;
 
-/**
- * Calls a paid resource. The service first responds with a payment link; the tool then waits for the payment and
- * fetches the content.
- */
+/** The service first responds with a payment link. The tool then waits for the payment and fetches the content. */
 export const paidResourceTool: Tool = tool({
   name: 'call_paid_resource',
   title: 'Call a paid resource',
@@ -216,10 +209,7 @@ async function waitForPayer(offer: Answer, seconds: number, run: ToolRun): Promi
   }
 }
 
-/**
- * Requests the paid resource again. Returns undefined if the service is unreachable, so that the tool continues to wait
- * for the payer.
- */
+/** Undefined if the service is unreachable, so that the tool continues to wait for the payer. */
 function requestOffer(api: ApiClient, outTradeNo: string): Promise<Answer | undefined> {
   return api.call(repeat(outTradeNo)).catch(ignoreUnreachable);
 }

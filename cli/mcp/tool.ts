@@ -5,13 +5,10 @@ import { z } from 'zod';
 import type { ApiClient } from '../api-client.ts';
 import { ToolRefusal } from './answers.ts';
 
-/** The objects that a running tool uses. */
 export interface ToolRun {
   api: ApiClient;
   keys: KeyBook;
-  /**
-   * Aborts waiting if the client cancels the call or the process ends. Requests that were already sent are not aborted.
-   */
+  /** Aborts waiting if the client cancels the call or the process ends, but no request that was already sent. */
   leave: AbortSignal;
   /** Seconds between two requests to the service while a tool waits, e.g. for a payment. */
   interval: number;
@@ -19,7 +16,6 @@ export interface ToolRun {
   progress(done: number, total: number, message: string): Promise<void>;
 }
 
-/** A tool of the MCP server: its description, input schema and function. */
 export interface Tool<Input extends z.ZodObject = z.ZodObject> {
   name: string;
   title: string;
@@ -34,10 +30,9 @@ export function tool<Input extends z.ZodObject>(made: Tool<Input>): Tool {
   return made as unknown as Tool;
 }
 
-/** MCP annotations of a tool that only reads. */
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true } as const;
 
-/** MCP annotations of a tool that writes. A repeated call with the same idempotencyKey changes nothing more. */
+/** A repeated call with the same idempotencyKey changes nothing more. */
 export const WRITES = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -45,7 +40,6 @@ export const WRITES = {
   openWorldHint: true,
 } as const;
 
-/** The schema of an order number. */
 export const OrderNo = z
   .string()
   .regex(/^[PX]\d{14}[0-9A-Z]{10}$/, 'must be an order number of the service')
@@ -57,7 +51,6 @@ export const Amount = z
   .regex(/^\d{1,9}(\.\d{1,4})?$/, 'must be a decimal number like 12.34')
   .describe('Major units as a decimal string, for example "12.34".');
 
-/** The schema of the idempotencyKey, which the client creates for each write. */
 export const Key = z
   .string()
   .regex(/^[A-Za-z0-9._-]{8,100}$/, 'must be 8 to 100 letters, digits, dots, dashes or underscores')
@@ -67,7 +60,6 @@ export const Key = z
 
 export const PayWay = z.enum(PAY_WAYS).describe('Payment channel.');
 
-/** The output schema of every tool. */
 export const Output = z.object({
   ok: z.boolean(),
   data: z.looseObject({}).optional().describe('What the service says.'),
@@ -84,10 +76,7 @@ export const Output = z.object({
 
 /** Remembers the arguments of each idempotencyKey, so that a key cannot be used for two different writes. */
 interface KeyBook {
-  /**
-   * Returns the Idempotency-Key header of a write. Throws if the key was used with other arguments, or after the maximum number
-   * of writes.
-   */
+  /** Returns the Idempotency-Key header. Throws if the key was used with other arguments, or after too many writes. */
   bind(tool: string, key: string, args: unknown): string;
 }
 

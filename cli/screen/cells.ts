@@ -10,10 +10,7 @@ interface Cell {
 
 const BLANK: Cell = { text: ' ', look: '' };
 
-/**
- * Converts a line, which may contain colour codes, to `columns` cells. A longer line is cut, but never inside a wide
- * character.
- */
+/** Converts a line, which may contain colour codes, to `columns` cells; never cuts inside a wide character. */
 export function cellsOf(line: string, columns: number): Cell[] {
   const cells: Cell[] = [];
   const looks = new Map<string, string>();
@@ -30,15 +27,12 @@ export function cellsOf(line: string, columns: number): Cell[] {
   return filled(cells, columns);
 }
 
-/** A text, which may contain colour codes, and the column where it starts. */
 interface Placed {
   column: number;
   text: string;
 }
 
-/**
- * A line of the screen: one text, or several texts side by side, from left to right. A text may contain colour codes.
- */
+/** One text, or several texts side by side, from left to right. A text may contain colour codes. */
 export type Line = string | readonly Placed[];
 
 /** Converts a line to cells. If it has several texts, each text is cut where the next text starts. */
@@ -58,7 +52,6 @@ function filled(cells: Cell[], columns: number): Cell[] {
   return cells;
 }
 
-/** Appends a combining mark to the character before it. */
 function join(cells: Cell[], mark: string): void {
   const at = cells.findLastIndex(({ text }) => text !== '');
   const before = cells[at];
@@ -100,7 +93,10 @@ export function difference(before: Frame | undefined, after: Frame): string {
 function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell[], row: number): string {
   let text = '';
   let look = '';
-  /** The column of the cursor; -1 if unknown, because some characters have another width on some terminals. */
+  /**
+   * The column of the cursor; -1 if it is unknown. It is unknown after a character whose width differs between
+   * terminals.
+   */
   let cursor = -1;
   for (const [from, to] of changedRuns(before, after)) {
     for (let column = from; column < to; column++) {
@@ -119,10 +115,7 @@ function rowDifference(before: readonly Cell[] | undefined, after: readonly Cell
 
 const PLAIN = /^[\x20-\x7E]$/;
 
-/**
- * Returns the ranges of columns that must be written, `[from, to)`. If the screen was cleared (`before` is undefined),
- * blank cells need not be written.
- */
+/** Ranges of columns to write, `[from, to)`. On a cleared screen (no `before`) blank cells need not be written. */
 function changedRuns(before: readonly Cell[] | undefined, after: readonly Cell[]): [from: number, to: number][] {
   const runs: [number, number][] = [];
   for (const [column, cell] of after.entries()) {
@@ -134,10 +127,7 @@ function changedRuns(before: readonly Cell[] | undefined, after: readonly Cell[]
   return runs;
 }
 
-/**
- * Returns the column at which writing starts. For the second half of a wide character, writing starts at the first
- * half.
- */
+/** For the second half of a wide character, writing starts at the first half. */
 function startOf(cells: readonly Cell[], column: number): number {
   return cells[column]!.text === '' && column > 0 ? column - 1 : column;
 }

@@ -12,7 +12,6 @@ export interface Key {
   text: string;
 }
 
-/** The keypress event of Node.js. */
 interface Keypress {
   name?: string;
   ctrl?: boolean;
@@ -47,7 +46,6 @@ export function keyOf(text: string | undefined, { name, ctrl = false, meta = fal
   return { name: name ?? typed, ctrl, shift, text: typed };
 }
 
-/** A terminal in full-screen mode. */
 export interface FullScreen {
   readonly columns: number;
   readonly rows: number;
@@ -57,14 +55,14 @@ export interface FullScreen {
   suspend(): void;
 }
 
-/** Callbacks for events of the terminal. */
 interface ScreenCallbacks {
   onKey(key: Key): void;
   /** Called after the terminal was resized or the process resumed, to draw again. */
   onResize(): void;
 }
 
-// ENTER selects the alternate screen, hides the cursor and turns off line wrap. LEAVE reverses all three.
+// ENTER selects the alternate screen, hides the cursor and turns off line wrap. LEAVE resets the style and reverses all
+// three.
 const ENTER = ['[?1049h', '[?25l', '[?7l'].map(ownSequence).join('');
 const LEAVE = ['[0m', '[?7h', '[?25h', '[?1049l'].map(ownSequence).join('');
 
@@ -164,11 +162,11 @@ function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallba
 
   function suspend(): void {
     leave();
-    // payctl removes its listener, so that the signal suspends payctl and all other processes of the pipe. The shell
-    // then sees that the whole pipe has stopped.
+    // Without its own listener payctl stops like the other processes of the pipe, so that the shell notices the
+    // suspension.
     signals?.off('SIGTSTP', suspend);
     signals?.raise('SIGTSTP', 'group');
-    // Without a shell with job control (ssh -t, a container) the kernel ignores SIGTSTP and sends no SIGCONT, so a timer resumes.
+    // Without job control (ssh -t, a container) the kernel ignores SIGTSTP and sends no SIGCONT, so a timer resumes.
     resumeTimer = setTimeout(resume, RESUME_CHECK_MS);
   }
 

@@ -16,8 +16,4 @@ export function createCatalog(ports: CatalogPorts) {
   };
 }
 
-/**
- * The functions that `createCatalog` returns, one group per kind of object (projects, payers, products, coins,
- * statistics).
- */
 export type Catalog = ReturnType<typeof createCatalog>;

@@ -24,16 +24,12 @@ interface CoinSettings {
   clawback: CoinRow['clawback'];
 }
 
-/** Identifies a coin: its project, and its code, which is unique in the project. */
 interface CoinKey {
   project: string;
   code: string;
 }
 
-/**
- * Returns the functions that manage coins and read ledger entries (credits and debits of coin accounts). These
- * functions change no balance. `spend` and `coinCharges` create the functions that change balances.
- */
+/** Returns the functions that manage coins and read ledger entries; none of them changes a balance. */
 export function coins({ store, reports, now, audit }: CatalogPorts) {
   const log = note(audit);
   return {
@@ -53,10 +49,7 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
       key: CoinKey,
       patch: { name?: string | undefined; clawback?: CoinRow['clawback'] | undefined },
     ) => change(actor, key, 'coin.update', () => given(patch)),
-    /**
-     * Enables or disables a coin. Without `enabled`, an enabled coin is disabled, and vice versa. A disabled coin can
-     * be neither bought nor spent, but paid orders are still credited.
-     */
+    /** A disabled coin can be neither bought nor spent, but paid orders are still credited. */
     toggle: (actor: Actor, key: CoinKey, enabled: boolean | undefined) =>
       change(actor, key, 'coin.toggle', (coin) => ({ enabled: enabled ?? !coin.enabled })),
     remove: (actor: Actor, key: CoinKey) =>
@@ -82,7 +75,6 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
         const found = await tx.coinAccounts.find({ project, coin: code, userId });
         return found ?? { coin: code, userId, balance: 0n, held: 0n, debt: 0n };
       }),
-    /** Returns every coin account of a payer. */
     accountsOf: (project: string, userId: string) =>
       store.read(async (tx) => {
         if (!(await tx.users.find({ project, userId }))) throw new NotFound('user');
@@ -107,7 +99,6 @@ export function coins({ store, reports, now, audit }: CatalogPorts) {
   }
 }
 
-/** The functions that `coins` returns: they manage coins and read the entries of coin accounts. */
 export type Coins = ReturnType<typeof coins>;
 
 function target({ project, code }: CoinKey): string {
@@ -120,7 +111,6 @@ async function required(found: Promise<CoinRow | undefined>): Promise<CoinRow> {
   return coin;
 }
 
-/** Identifies a coin account: the account of one payer for one coin. */
 export interface Holder {
   project: string;
   coin: string;
@@ -128,8 +118,8 @@ export interface Holder {
 }
 
 /**
- * One ledger entry to write: a credit or a debit of a coin account. `source` is unique per coin, so that no entry is
- * written twice. The application `clientId` receives the webhook event about the entry.
+ * `source` is unique per coin, so that no entry is written twice. The application `clientId` receives the webhook event
+ * of the entry.
  */
 interface Posting {
   delta: bigint;
@@ -171,16 +161,12 @@ export async function changeAccount(
 }
 
 /**
- * Creates the functions that write ledger entries (credits and debits of coin accounts). They write the new balance,
- * the entry and the webhook event in the caller's transaction. The caller must have locked the account.
+ * Creates the functions that write ledger entries in the caller's transaction; the caller must have locked the account.
  */
 export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>) {
   return { post, credit };
 
-  /**
-   * Writes one ledger entry. The new balance must be neither negative nor below the coins reserved for refunds
-   * (`held`).
-   */
+  /** The new balance must be neither negative nor below the coins reserved for refunds (`held`). */
   async function post(
     tx: Tx,
     account: CoinAccountRow,
@@ -206,10 +192,7 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
     return { account: changed, entry };
   }
 
-  /**
-   * Credits an account. If the account has a debt, two entries are written: one for the whole credit, and one that
-   * takes coins to pay the debt.
-   */
+  /** If the account has a debt, two entries are written: the whole credit, and the coins that pay the debt. */
   async function credit(tx: Tx, account: CoinAccountRow, posting: Posting) {
     const credited = await post(tx, account, posting);
     const owed = account.debt < posting.delta ? account.debt : posting.delta;
@@ -228,9 +211,7 @@ export function ledger({ now, recordEvent }: Pick<Ports, 'now' | 'recordEvent'>)
   }
 }
 
-/**
- * Converts a ledger entry to the form in which the API returns it. Coins are whole numbers, so `amount` is an integer.
- */
+/** Coins are whole numbers, so `amount` is an integer. */
 function viewEntry(entry: CoinEntryRow) {
   return {
     id: String(entry.id),
@@ -256,7 +237,6 @@ interface Debit {
   memo: string | null;
 }
 
-/** A correction of a balance by an administrator. */
 interface Adjustment {
   userId: string;
   /** Number of coins. A positive number adds coins, a negative number takes coins. */
@@ -264,10 +244,7 @@ interface Adjustment {
   reason: string;
 }
 
-/**
- * Creates the operations that debit and adjust balances, each in one transaction under the account's lock. They never
- * take more than the available coins.
- */
+/** Creates the operations that debit and adjust balances under the account's lock, never beyond the available coins. */
 export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }: CatalogPorts) {
   const { post, credit } = ledger({ now, recordEvent });
   const log = note(audit);
@@ -351,10 +328,7 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
     return (await post(tx, account, posting)).entry;
   }
 
-  /**
-   * Returns the entry of an earlier request with the same Idempotency-Key whose response was lost. Returns undefined if
-   * no such entry exists.
-   */
+  /** Returns the entry of an earlier request with the same Idempotency-Key whose response was lost. */
   async function resumed(tx: Tx, claim: KeyClaim | undefined): Promise<CoinEntryRow | undefined> {
     if (!claim?.resume) return undefined;
     await claimKey(tx, claim, claim.resume, now());
@@ -364,7 +338,6 @@ export function spend({ store, now, audit, recordEvent, consoleApp, coinsAbove }
   }
 }
 
-/** The functions that `spend` returns: they debit and adjust coin balances. */
 export type Spend = ReturnType<typeof spend>;
 
 /** A payment in coins for one pay-per-call request: the price, and the number of the order that the coins pay. */
@@ -375,17 +348,12 @@ interface Charge extends Holder {
   memo: string;
 }
 
-/**
- * Creates the functions that debit coins for a pay-per-call request and refund them, both in the caller's transaction.
- */
+/** Creates the functions that debit and refund coins of a pay-per-call request in the caller's transaction. */
 export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
   const { post, credit } = ledger(ports);
   return { take, giveBack };
 
-  /**
-   * Debits the coins of a pay-per-call request. Returns false and writes nothing if the balance is too low or the coin
-   * is disabled.
-   */
+  /** Returns false and writes nothing if the balance is too low or the coin is disabled. */
   async function take(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<boolean> {
     const kind = await tx.coins.find({ project, code: coin });
     if (!kind?.enabled) return false;
@@ -403,10 +371,7 @@ export function coinCharges(ports: Pick<Ports, 'now' | 'recordEvent'>) {
     return true;
   }
 
-  /**
-   * Refunds the coins of an order once. The caller holds the order's lock, and the unique `source` of the entry
-   * prevents a second refund.
-   */
+  /** Refunds the coins of an order once: the caller holds the order's lock, and the entry's `source` is unique. */
   async function giveBack(tx: Tx, { project, coin, userId, amount, orderNo, clientId, memo }: Charge): Promise<void> {
     const account = await lockAccount(tx, { project, coin, userId }, ports.now());
     await credit(tx, account, {

@@ -54,10 +54,7 @@ export function createEffects(ports: EffectPorts): Effects {
     return got !== 'gone';
   }
 
-  /**
-   * Credits the coins of an order for a package (a product that sells coins), once per order. The account's lock and
-   * the unique `source` of the entry prevent a second credit.
-   */
+  /** Credits the coins once per order: the account's lock and the unique `source` prevent a second credit. */
   async function creditPackage(tx: Tx, order: OrderRow): Promise<void> {
     const { orderNo, project, userId, product, clientId } = order;
     if (!product?.coin || userId === null) return;
@@ -78,10 +75,9 @@ export function createEffects(ports: EffectPorts): Effects {
 }
 
 /**
- * Checks whether the order `draft` may be created. The project must be enabled, and the payer must not be blocked. For
- * a product, its sale period, price and purchase limit are checked, and its values are copied into `draft`. The product
- * is not locked, because orders are locked before products (server/README.md, "Locks"). `hold` later takes the item
- * from stock.
+ * Checks project, payer, sale period, price and purchase limit, and copies the product's values into `draft`. The
+ * product is not locked, because orders are locked before products (server/README.md, "Locks"); `hold` takes the item
+ * later.
  */
 async function admit(now: Date, tx: Tx, draft: OrderRow, requested: RequestedPrice): Promise<void> {
   const standing = await admission(tx, draft.project, draft.userId, now);
@@ -105,9 +101,8 @@ async function admitProduct(
 }
 
 /**
- * Takes an item from stock for an order that is already written. The product row stays locked until the commit. If the
- * product changed after `admit`, sale period and price are checked again. Returns the changed columns of the order, or
- * undefined if none changed.
+ * Takes an item from stock for an order that is already stored. The product row stays locked until the commit. If the
+ * product changed after `admit`, sale period and price are checked again. Returns the changed columns of the order.
  */
 async function hold(
   now: Date,
@@ -126,7 +121,6 @@ async function hold(
   return boughtAs(fresh, order);
 }
 
-/** Returns the order columns whose values come from the product. */
 function boughtAs(product: ProductRow, { orderType }: OrderRow) {
   return {
     amount: product.priceMinor,
@@ -175,7 +169,6 @@ function snapshot({ code, name, kind, version, priceMinor, currency, coin }: Pro
   return { code, name, kind, version, priceMinor: String(priceMinor), currency, coin };
 }
 
-/** The coins that an order credited, and the coin account that received them. */
 interface Granted extends Holder {
   amount: bigint;
 }
@@ -243,10 +236,7 @@ function clawback(ports: EffectPorts) {
     await patch(tx, row, { state: 'taken', held: 0n, taken, debt, turns: row.turns + 1 });
   }
 
-  /**
-   * Handles a failed refund: releases reserved coins, returns coins that were taken, and cancels the debt of this
-   * refund.
-   */
+  /** After a failed refund: releases reserved coins, returns taken coins, and cancels the debt of this refund. */
   async function giveBack(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void> {
     const row = await tx.coinClawbacks.lock({ refundNo: refund.refundNo });
     if (!row || row.state === 'returned') return;

@@ -18,29 +18,17 @@ export type {
 } from '../db/entities/catalog.ts';
 export type { UserTotal } from '../db/queries/catalog.ts';
 
-/**
- * Opens an exception (a case for an operator) for an order. A second exception with the same kind and dedupe key is not
- * opened.
- */
+/** Opens an exception (a case for an operator), unless one with the same kind and dedupe key exists. */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 
-/**
- * What the functions in effects.ts need: the clock, the recording of webhook events, and a function that opens an
- * exception (a case for an operator).
- */
 export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {
   raise: RaiseException;
 }
 
-/** The dependencies of the catalog operations. */
 export interface CatalogPorts extends Pick<Ports, 'store' | 'reports' | 'now' | 'recordEvent' | 'log'> {
   audit: Audit;
-  /**
-   * Returns the row of a project's console application, which owns the orders that administrators create
-   * (identity/api-app-rows.ts).
-   */
+  /** The console application of a project owns the orders that administrators create (identity/api-app-rows.ts). */
   consoleApp: (project: string, at: Date) => ApiAppRow;
-  /** Returns the properties of a channel, for example the currencies that the channel supports. */
   kindOf: Channels['kindOf'];
   /** Adjustments that add more coins than this number require a confirmation of password and second factor. */
   coinsAbove: number;
@@ -70,10 +58,7 @@ export function given<T extends object>(patch: T): { [K in keyof T]: Exclude<T[K
   return Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined)) as never;
 }
 
-/**
- * Throws a 400 if the project does not exist. Otherwise locks the project, so that it cannot be deleted before the
- * transaction ends.
- */
+/** Throws a 400 if the project does not exist. Otherwise locks it, so that it is not deleted before the commit. */
 export async function requireProject(tx: Tx, project: string): Promise<void> {
   if (await tx.projects.lock({ code: project })) return;
   throw invalid('/project', 'project_unknown', 'does not exist');

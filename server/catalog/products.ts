@@ -30,17 +30,11 @@ interface ProductSettings {
   refundAfterFulfilment: boolean;
 }
 
-/**
- * The product settings that depend on each other: the input of `checkProduct`. The price is either a new price in major
- * units (`price`) or the stored price in minor units (`priceMinor`).
- */
+/** The price is either a new price in major units (`price`) or the stored price in minor units (`priceMinor`). */
 type Checked = Omit<ProductSettings, 'price' | 'payWays' | 'name' | 'description'> &
   Pick<ProductRow, 'payWays'> & { price?: number | string } & Partial<Pick<ProductRow, 'priceMinor'>>;
 
-/**
- * Checks the settings of a product together, and returns the price in minor units. Throws a 400 that lists every
- * invalid field.
- */
+/** Returns the price in minor units, or throws a 400 that lists every invalid setting of the product. */
 export function checkProduct(kind: ProductRow['kind'], product: Checked, kindOf: Channels['kindOf']): bigint {
   const found = [...saleFaults(product, kindOf), ...kindFaults(kind, product)];
   if (found.length > 0) throw faults(found);
@@ -80,7 +74,6 @@ function fault(pointer: string, detail: string): FieldError {
 /** A change of a product. Absent fields keep their value, and `null` clears a field. */
 type ProductPatch = { [Member in keyof ProductSettings]?: ProductSettings[Member] | undefined };
 
-/** Identifies a product: its project, and its code, which is unique in the project. */
 interface ProductKey {
   project: string;
   code: string;
@@ -96,10 +89,7 @@ function handlerFault(resource: ProductRow['resource'] | undefined, urlFault: Ur
   return resource?.handler === 'http' ? urlFault(resource.url) : undefined;
 }
 
-/**
- * The operations on products. A change of the price increases the product's version. Existing orders keep the price and
- * version with which they were created.
- */
+/** The operations on products. Existing orders keep the price and version with which they were created. */
 export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) {
   const log = note(audit);
   const shown = (row: ProductRow): ShownProduct => ({
@@ -146,7 +136,6 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
         const isRepriced = priceMinor !== product.priceMinor || next.currency !== product.currency;
         return { ...columns, priceMinor, version: product.version + (isRepriced ? 1 : 0) };
       }),
-    /** Enables or disables a product. Without `enabled`, an enabled product is disabled, and vice versa. */
     toggle: (actor: Actor, key: ProductKey, enabled: boolean | undefined) =>
       change(actor, key, 'product.toggle', async (_tx, product) => ({ enabled: enabled ?? !product.enabled })),
     remove: (actor: Actor, key: ProductKey) =>
@@ -175,13 +164,9 @@ export function products({ store, now, audit, kindOf, urlFault }: CatalogPorts) 
   }
 }
 
-/** The functions that `products` returns: they read and change products. */
 export type Products = ReturnType<typeof products>;
 
-/**
- * Locks the coins that a product refers to, so that they cannot be deleted before the transaction ends. Throws a 400 if
- * a coin does not exist.
- */
+/** Locks the coins of a product, so that they are not deleted before the commit. Throws a 400 for an unknown coin. */
 async function requireCoin(
   tx: Tx,
   project: string,

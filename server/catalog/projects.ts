@@ -6,15 +6,13 @@ import type { Actor } from '../identity/ports.ts';
 import { type CatalogPorts, given, note } from './ports.ts';
 import { CodeTaken, InUse } from './errors.ts';
 
-/** The name of a project and the remark of an administrator about it. */
 interface ProjectSettings {
   name: string;
   remark: string | null;
 }
 
 /**
- * The operations on projects. Every change locks the project's row, and is written together with its audit entry in one
- * transaction.
+ * The operations on projects. A change and its audit entry are one transaction, under the lock of the project's row.
  */
 export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
   const log = note(audit);
@@ -33,7 +31,6 @@ export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
       }),
     update: (actor: Actor, code: string, patch: { name?: string | undefined; remark?: string | null | undefined }) =>
       change(actor, code, 'project.update', () => given(patch)),
-    /** Enables or disables a project. Without `enabled`, an enabled project is disabled, and vice versa. */
     toggle: (actor: Actor, code: string, enabled: boolean | undefined) =>
       change(actor, code, 'project.toggle', (project) => ({ enabled: enabled ?? !project.enabled })),
     remove: (actor: Actor, code: string) =>
@@ -60,7 +57,6 @@ export function projects({ store, now, audit, consoleApp }: CatalogPorts) {
   }
 }
 
-/** The functions that `projects` returns: they read and change projects. */
 export type Projects = ReturnType<typeof projects>;
 
 async function required(found: Promise<ProjectRow | undefined>): Promise<ProjectRow> {

@@ -9,10 +9,7 @@ import { invalid } from './errors.ts';
 /** Longest period that one query may cover (days). */
 const MAX_DAYS = 366;
 
-/**
- * The parameters of a statistics query. Only orders of the mode `mode` (live, sandbox or simulator) are counted. `from`
- * and `to` are instants, or dates (`yyyy-mm-dd`, both included) in the time zone `tz`.
- */
+/** `from` and `to` are instants, or dates (`yyyy-mm-dd`, both included) in the time zone `tz`. */
 interface StatsQuery {
   from?: string | undefined;
   to?: string | undefined;
@@ -21,10 +18,6 @@ interface StatsQuery {
   project?: Projects | undefined;
 }
 
-/**
- * The number and the total amount of the paid orders and of the refunds, for one channel and currency. Each amount is
- * given in major and in minor units.
- */
 interface Sums {
   payWay: string;
   currency: string;
@@ -37,13 +30,12 @@ interface Sums {
 }
 
 /**
- * The statistics operations. Orders count on the day of their creation, payments on the day of the payment, refunds on
- * the day of their success.
+ * The statistics operations. An order belongs to the day of its creation, a payment to the day of the payment, a refund
+ * to the day of its success.
  */
 export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'reports' | 'now'>) {
   return {
     overview,
-    /** Returns the statistics of one project. Throws NotFound if the project does not exist. */
     ofProject: async (code: string, query: StatsQuery) => {
       if (!(await store.read((tx) => tx.projects.find({ code })))) throw new NotFound('project');
       return overview({ ...query, project: code });
@@ -74,7 +66,6 @@ export function stats({ store, reports, now }: Pick<CatalogPorts, 'store' | 'rep
   }
 }
 
-/** The functions that `stats` returns: they compute the statistics of one project or of several projects. */
 export type Stats = ReturnType<typeof stats>;
 
 function figures(created: readonly Counted[], paid: readonly Summed[], refunded: readonly Summed[]) {
@@ -132,10 +123,7 @@ function period(query: { from?: string | undefined; to?: string | undefined }, t
   return { days, from, to };
 }
 
-/**
- * Returns the date of `from` or `to` in the time zone. The period ends just before the instant `to`, so a period that
- * ends at midnight ends on the day before.
- */
+/** The period ends just before the instant `to`, so a period that ends at midnight ends on the day before. */
 function dateOf(text: string, tz: string, isEnd: boolean): string {
   if (isDate(text)) return text;
   return dateIn(tz, new Date(Date.parse(text) - (isEnd ? 1 : 0)));
@@ -145,7 +133,6 @@ function isDate(text: string): boolean {
   return text.length === 10;
 }
 
-/** One day of a time zone: its date and the instant at which it begins. */
 interface Day {
   date: string;
   start: Date;
@@ -169,8 +156,7 @@ export function daysBetween(from: string, to: string, tz: string): { days: Day[]
 }
 
 /**
- * The first instant of a date in a time zone: local midnight. If a clock change skips midnight, it is the first instant
- * after the change.
+ * The first instant of a date in a time zone. If a clock change skips midnight, it is the first one after the change.
  */
 export function startOf(date: string, tz: string): Date {
   const midnight = Date.parse(date);

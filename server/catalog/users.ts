@@ -17,7 +17,6 @@ interface UserPatch {
   metadata?: Record<string, unknown> | null | undefined;
 }
 
-/** Identifies a payer: its project, and its user id, which is unique in the project. */
 interface UserKey {
   project: string;
   userId: string;
@@ -29,10 +28,7 @@ interface UserKey {
  */
 const PARTS_AT_ONCE = 5;
 
-/**
- * The operations on payers. Changes by an administrator (`actor`) are written to the audit log, changes by a merchant
- * are not.
- */
+/** The operations on payers. Only changes by an administrator (`actor`) are written to the audit log. */
 export function users(ports: CatalogPorts) {
   const { store, reports, now, audit, log: report } = ports;
   const log = note(audit);
@@ -40,13 +36,9 @@ export function users(ports: CatalogPorts) {
   return {
     list: (filter: UserFilter) => reports.read((tx) => listUsers(tx, filter)),
     get: (key: UserKey) => store.read((tx) => required(tx.users.find(key))),
-    /**
-     * Returns the payer with the total amounts paid and refunded, per mode (live, sandbox or simulator), channel and
-     * currency.
-     */
+    /** The totals are per mode (live, sandbox or simulator), channel and currency. */
     withTotals: (key: UserKey) =>
       store.read(async (tx) => ({ user: await required(tx.users.find(key)), totals: await userTotals(tx, key) })),
-    /** Creates or updates the payer. `isNew` is true if the payer was created. */
     upsert: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
       store.transaction(async (tx) => {
         await requireProject(tx, key.project);
@@ -58,7 +50,6 @@ export function users(ports: CatalogPorts) {
       }),
     update: (actor: Actor | undefined, key: UserKey, patch: UserPatch) =>
       store.transaction((tx) => change(tx, actor, key, 'user.update', () => given(patch))),
-    /** Blocks or unblocks a payer. Without `enabled`, an active payer is blocked, and vice versa. */
     toggle: (actor: Actor, key: UserKey, enabled: boolean | undefined) =>
       store.transaction((tx) =>
         change(tx, actor, key, 'user.toggle', ({ status }) => ({
@@ -66,9 +57,8 @@ export function users(ports: CatalogPorts) {
         })),
       ),
     /**
-     * Deletes the payer's personal data. The payer's row stays, because orders and coins refer to it. The request
-     * erases only the first `PARTS_AT_ONCE` parts of the data. The background job erases the rest, and also retries a
-     * part that failed within the request.
+     * Erases a payer's data. The first `PARTS_AT_ONCE` parts are erased in this request; the background job erases the
+     * rest and retries a part that failed. The payer's row stays, because orders and coins refer to it.
      */
     anonymise: async (actor: Actor, key: UserKey) => {
       const since = now();
@@ -108,7 +98,6 @@ export function users(ports: CatalogPorts) {
   }
 }
 
-/** The functions that `users` returns: they read, change, block and delete payers. */
 export type Users = ReturnType<typeof users>;
 
 /** The audit log keeps entries after a payer was deleted, so it only records which fields are set, not their values. */
@@ -138,7 +127,6 @@ async function required(found: Promise<PayerRow | undefined>): Promise<PayerRow>
   return user;
 }
 
-/** Number of payers that the deletion job reads per query. */
 const PAYERS = 20;
 /**
  * The time (seconds) from a deletion to its final check. Requests that were running at the deletion may still write
@@ -156,8 +144,8 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
   return { forget, forgetDue };
 
   /**
-   * Runs the deletion of a payer's personal data once. If data is left, schedules the next run. If no data is left,
-   * schedules one final check `SETTLED_SECONDS` after the deletion was requested. Later runs schedule nothing more.
+   * If personal data is left, schedules the next run. Otherwise schedules one final check, `SETTLED_SECONDS` after the
+   * request.
    */
   async function forget(payer: Forgotten, goesOn?: () => boolean): Promise<void> {
     const { left, isWhole } = await forgetPayer(store, payer, goesOn);
@@ -167,10 +155,7 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
     else await plan(payer, now() < settledAt ? settledAt : null);
   }
 
-  /**
-   * The background job: deletes the data of every payer whose next run is due. After a failure, schedules another run
-   * for this payer and continues with the next payer.
-   */
+  /** After a failure, schedules another run for this payer and continues with the next payer. */
   async function forgetDue(goesOn: () => boolean): Promise<void> {
     for (;;) {
       const payers = await store.read((tx) => duePayers(tx, now(), PAYERS));

@@ -17,18 +17,12 @@ import { daySpan } from './bill-rows.ts';
 /** The maximum number of bytes of a bill, packed or unpacked. This is about 2.5 million lines of 400 bytes. */
 export const MOST_BYTES = 1024 ** 3;
 
-/**
- * The largest compression ratio that is accepted. Bills have a ratio of 10 to 30. A file with a much higher ratio is a
- * decompression bomb.
- */
+/** Bills have a compression ratio of 10 to 30. A file with a much higher ratio is a decompression bomb. */
 const MOST_RATIO = 200;
 /** The compression ratio is checked only for bills that are larger than 16 MiB when unpacked. */
 const HARMLESS = 16 * 1024 * 1024;
 
-/**
- * Throws if the unpacked bill is too large. Also throws if the unpacked bill is much larger than the `packed` bytes
- * that were read so far.
- */
+/** Throws if the unpacked bill is too large, or much larger than the `packed` bytes that were read so far. */
 export function refuseBomb(unpacked: number, packed: number): void {
   if (unpacked > MOST_BYTES) throw tooLarge();
   if (unpacked > HARMLESS && unpacked > packed * MOST_RATIO)
@@ -170,7 +164,6 @@ type Charset = 'utf-8' | 'gb18030';
 const BLOCK_BYTES = 64 * 1024;
 /** The maximum number of characters in a line. */
 const LONGEST_LINE = 64 * 1024;
-/** The maximum number of lines in a bill. */
 const MOST_LINES = 20_000_000;
 
 const LF = 0x0a;
@@ -292,10 +285,7 @@ export function noBill(
   return { kind: 'empty', code, ...(payee !== undefined && { payee }) };
 }
 
-/**
- * Downloads a bill with a size limit. The outcome is `unknown` after a transport error, and after any HTTP status other
- * than 200.
- */
+/** Downloads a bill with a size limit. A transport error, or any HTTP status other than 200, gives `unknown`. */
 export async function downloadBill(
   download: () => Promise<WireFile>,
 ): Promise<Extract<BillAnswer, { kind: 'bill' }> | UnknownOutcome> {

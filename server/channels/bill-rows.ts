@@ -8,20 +8,18 @@ const MOST_UNREADABLE = 100;
 const OF_A_ROW: ReadonlySet<string> = new Set(['wrong_cell', 'wrong_columns']);
 
 /**
- * An unreadable row of a bill: its line number, and its order, trade and refund numbers. A number that cannot be read
- * is absent.
+ * The line number and the readable numbers of an unreadable row. An order, refund or trade number is absent if it
+ * cannot be read.
  */
 export type Unread = Pick<BillLine, 'line'> &
   Partial<Pick<BillLine, 'orderNo' | 'refundNo' | 'channelTradeNo' | 'channelRefundNo'>>;
 
-/** Reads the rows of one bill and counts the unreadable rows. */
 export interface Rows {
   /**
    * Reads a row. If the row is unreadable and the reader is lenient (see `createRows`), returns a line of the kind
    * `unreadable` without an amount. If the reader is not lenient, an unreadable row throws BillMalformed.
    */
   read(text: string, readRow: () => BillLine, unread: () => Unread): BillLine;
-  /** The number of unreadable rows. */
   unreadable(): number;
   /** Records that a sum stated in the bill differs from the sum of the readable rows. */
   short(shortfall: string): void;
@@ -99,10 +97,7 @@ const NINE = 57;
 const DOT = 46;
 const MINUS = 45;
 
-/**
- * The maximum number of digits of an amount in minor units. A JavaScript number holds every integer of this length
- * exactly.
- */
+/** A JavaScript number holds every integer of this length exactly. */
 const MOST_DIGITS = 15;
 
 /**
@@ -139,10 +134,7 @@ export function readDecimal(text: string, decimals: number): number {
   return isNegative && value !== 0 ? -value : value;
 }
 
-/**
- * Reads a sum in a bill as an integer in minor units. Returns undefined for a text that is not a decimal number, or
- * that is more exact than one minor unit.
- */
+/** Reads a sum in minor units; undefined if it is not a decimal number, or contains a fraction of a minor unit. */
 export function readSum(text: string, decimals: number): bigint | undefined {
   const [, sign, whole = '', behind = ''] = /^(-?)(\d{1,18})(?:\.(\d{1,8}))?$/.exec(text) ?? [];
   if (whole === '' || /[1-9]/.test(behind.slice(decimals))) return undefined;
@@ -185,10 +177,7 @@ export interface DaySpan {
 
 const DAY_MS = 86_400_000;
 
-/**
- * Returns the span of a day (`yyyy-MM-dd`) in the time zone that is `utcOffsetMinutes` ahead of UTC. Throws for an
- * invalid day.
- */
+/** Returns the span of a day (`yyyy-MM-dd`) that is `utcOffsetMinutes` ahead of UTC. Throws for an invalid day. */
 export function daySpan(day: string, utcOffsetMinutes: number): DaySpan {
   const start = readClock(`${day} 00:00:00`);
   if (Number.isNaN(start)) throw new RangeError(`${day} is not a valid day in the form YYYY-MM-DD.`);
@@ -202,12 +191,9 @@ export function wrongCell(line: number, column: number, name: string, text: stri
   return new BillMalformed('wrong_cell', `${name} cannot be read: "${shown}".`, { line, column: column + 1 });
 }
 
-/** The index of each named column of a table. */
 export type Columns<Name extends string> = Readonly<Record<Name, number>>;
 
-/**
- * Finds columns by their names in the header. Throws BillMalformed `wrong_columns` if a column is missing or duplicate.
- */
+/** Finds columns by name. Throws BillMalformed `wrong_columns` if a column is missing or duplicate. */
 export function findColumns<Name extends string>(
   header: readonly string[],
   names: readonly Name[],
@@ -228,28 +214,16 @@ export function findColumns<Name extends string>(
 interface Sums<Name extends string> {
   add(name: Name, value: number): void;
   of(name: Name): bigint;
-  /**
-   * Compares a sum with the value stated in the bill. Throws BillMalformed `wrong_sums` if they differ. If the bill has
-   * unreadable rows, the difference is only recorded.
-   */
+  /** Throws BillMalformed `wrong_sums` if the sums differ. With unreadable rows the difference is only recorded. */
   require(name: Name, stated: bigint, what: string, line: number): void;
-  /**
-   * Compares the number of readable rows with the number of rows that the bill states. The stated number may also
-   * include the unreadable rows. Throws BillMalformed `wrong_sums` if the numbers cannot match.
-   */
+  /** The stated number may include unreadable rows. Throws BillMalformed `wrong_sums` if the numbers cannot match. */
   requireCount(name: Name, stated: bigint, what: string, line: number): void;
 }
 
-/**
- * Each sum has two parts: a plain number and a bigint. If the plain number reaches this size, it is added to the
- * bigint, because larger plain numbers may not be exact.
- */
+/** At this size a plain number is added to the bigint, because larger plain numbers may not be exact. */
 const CARRY = 2 ** 52;
 
-/**
- * Creates sums that start at zero. Millions of bigint additions are slow, so each sum is added up as a plain number
- * first.
- */
+/** Creates sums that are plain numbers first, because millions of bigint additions are slow. */
 export function createSums<Name extends string>(
   names: readonly Name[],
   rows: Pick<Rows, 'unreadable' | 'short'>,

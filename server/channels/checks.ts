@@ -1,10 +1,7 @@
 import type { ProbeCheck, ProbeNote } from '../payments/channel.ts';
 import { inChannelCall, noteSupportId } from '../payments/numbers.ts';
 
-/**
- * One part of a configuration (an id, a key, a certificate) that a call to the channel tests. If the call fails with a
- * fault in one of `fields`, this part is wrong.
- */
+/** A part of the configuration. It is wrong if a test call fails with a fault in one of its `fields`. */
 export interface Subject {
   name: string;
   fields: readonly string[];
@@ -20,10 +17,7 @@ export function passed(about: ProbeCheck['about'], name: string, message: string
   return { about, name, ...OK, message };
 }
 
-/**
- * Builds the result of a check that did not succeed. `status` is `failed`, `lacking` (missing, but optional) or
- * `unproven` (the check gave no result).
- */
+/** Builds a result other than `ok`: `lacking` = missing, but optional; `unproven` = the check gave no result. */
 export function wanting(
   about: ProbeCheck['about'],
   name: string,
@@ -56,18 +50,15 @@ export function credentialChecks(channel: string, subjects: readonly Subject[], 
 }
 
 /**
- * Runs calls to a channel. Checks that did not succeed get the support id of the last call; the channel's support staff
- * can find the call by it.
+ * Runs the calls of checks. A check that did not succeed gets the support id, by which the channel's support staff
+ * finds the call.
  */
 export async function traced(work: () => Promise<readonly ProbeCheck[]>): Promise<ProbeCheck[]> {
   const { answer, supportId } = await inChannelCall(work);
   return answer.map((check) => (check.status === 'ok' || check.supportId ? check : { ...check, supportId }));
 }
 
-/**
- * Lets several checks share the result of one call. The first check sends the call. Each check gets the support id of
- * this call (an id with which the channel's support staff can find the request).
- */
+/** Lets several checks share one call, which the first check sends. All of them get its result and its support id. */
 export function sharedCall<T>(ask: () => Promise<T>): () => Promise<T> {
   let pending: ReturnType<typeof inChannelCall<T>> | undefined;
   return async () => {

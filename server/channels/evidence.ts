@@ -11,7 +11,6 @@ const KINDS = {
 } as const;
 type EvidenceKind = keyof typeof KINDS;
 
-/** A channel's limits for evidence (the files that a merchant sends in a dispute). */
 interface EvidenceLimits {
   channel: string;
   kinds: readonly EvidenceKind[];
@@ -21,9 +20,7 @@ interface EvidenceLimits {
   mostBytesInAll?: number;
 }
 
-/**
- * A file that is sent to the channel. Its type and its file extension come from its bytes, not from its original name.
- */
+/** The type and the extension come from the bytes of the file, not from its original name. */
 export interface TypedFile {
   name: string;
   kind: EvidenceKind;
@@ -72,7 +69,6 @@ function refused(code: string, reason: string): Refused {
   return { kind: 'refused', code, reason };
 }
 
-/** One part of a multipart/form-data body. */
 export interface FormPart {
   name: string;
   type: string;

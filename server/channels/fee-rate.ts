@@ -5,13 +5,11 @@ const NAME = 'feeRate';
 
 const COMMON = { name: NAME, label: 'Fee rate', secret: false, requiredIn: [] } as const;
 
-/** The configuration field `feeRate` for a channel whose fee is a percentage. */
 export const PERCENT_FIELD: FieldSpec = {
   ...COMMON,
   help: 'The fee of the channel for a payment, in percent: 0.6 or 0.6%. Fees in bills are compared with it; leave it empty to compare none.',
 };
 
-/** The configuration field `feeRate` for a channel whose fee is a percentage plus a fixed amount per payment. */
 export const PERCENT_AND_AMOUNT_FIELD: FieldSpec = {
   ...COMMON,
   help: 'The fee of the channel for a payment, in percent, and a fixed amount for each payment if there is one: 3.49% + 0.49 USD. Fees in bills are compared with it, except for payments in a currency other than that of the fixed amount. Leave it empty to compare none.',
@@ -20,10 +18,7 @@ export const PERCENT_AND_AMOUNT_FIELD: FieldSpec = {
 const PERCENT = /^(\d{1,2})(?:\.(\d{1,4}))?\s*%?$/;
 const AMOUNT = /^(\d{1,6})(?:\.(\d{1,2}))?\s*([A-Za-z]{3})$/;
 
-/**
- * Reads the configured fee rate; undefined if none is configured. `withAmount` = the channel may also charge a fixed
- * amount per payment. Throws ChannelMisconfigured.
- */
+/** Reads the configured fee rate, with a fixed amount per payment only if `withAmount`. Throws ChannelMisconfigured. */
 export function readFeeRate(
   fields: Readonly<Record<string, string>>,
   { withAmount }: { withAmount: boolean },
@@ -38,10 +33,7 @@ export function readFeeRate(
 
 const NOTHING = { fixed: 0n, fixedCurrency: null } as const;
 
-/**
- * Converts a percentage to a fraction of 1 (0.6 becomes 0.006). The decimal point is moved in the text, so that the
- * value stays exact.
- */
+/** Converts 0.6 to 0.006. The decimal point is moved in the text, so that the value stays exact. */
 function readShare(percent: string, text: string): string {
   const [, whole, behind = ''] = PERCENT.exec(percent) ?? [];
   if (whole === undefined)

@@ -1,15 +1,9 @@
 import type { KeyObject } from 'node:crypto';
 import type { ChannelInput, FetchBudget, KeyOrigin } from '../payments/channel.ts';
 
-/**
- * The time (milliseconds) for which the service does not ask the channel again about a serial that the channel did not
- * know.
- */
+/** For this time (milliseconds) the channel is not asked again about a serial that it did not know. */
 const NEGATIVE_MS = 10 * 60_000;
-/**
- * The maximum number of unknown serials in memory. The number is limited, because a sender can invent any number of
- * serials.
- */
+/** The number of unknown serials in memory is limited, because a sender can invent any number of serials. */
 const NEGATIVE_MAX = 256;
 
 /** A key that verifies a channel's signatures. The inherited fields state where the service got the key. */
@@ -27,8 +21,8 @@ export function storedKey({ origins }: Pick<ChannelInput, 'origins'>, pem: strin
 }
 
 /**
- * The verification keys of a channel by serial. Several keys are valid at the same time, so that no message is rejected
- * while the channel changes its key.
+ * The keys that verify a channel's messages. Several are valid at the same time, so that no message is rejected while
+ * the channel changes its key.
  */
 export interface KeyRing<Key = VerifyKey> {
   /**
@@ -39,7 +33,6 @@ export interface KeyRing<Key = VerifyKey> {
   find(serial: string, budget?: FetchBudget): Promise<Key | undefined>;
   /** Returns all current keys. They are tried one by one for messages without a serial. */
   all(): Key[];
-  /** The serials of the current keys. */
   serials(): string[];
 }
 
@@ -56,10 +49,7 @@ interface KeyRingOptions<Key> {
   onUnknown?: (serial: string) => void;
 }
 
-/**
- * Creates the key ring (the verification keys by serial) of one configuration version. If the keys cannot be fetched,
- * no error is thrown, and the serial stays unknown.
- */
+/** Creates the key ring. If the keys cannot be fetched, no error is thrown, and the serial stays unknown. */
 export function createKeyRing<Key>(options: KeyRingOptions<Key>): KeyRing<Key> {
   const { now, normalise = (serial) => serial, refresh, refreshEveryMs = 60_000, onUnknown } = options;
   const keys = new Map<string, Key>();

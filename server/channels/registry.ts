@@ -11,10 +11,7 @@ export const CHANNEL_KINDS: ReadonlyMap<PayWay, ChannelKind> = new Map(
   [alipayKind, wechatKind, paypalKind].map((kind) => [kind.payWay, kind]),
 );
 
-/**
- * Returns the serial of a certificate file. Alipay computes a serial of its own; the other channels use the serial
- * number in the certificate.
- */
+/** Returns the serial of a certificate file. Alipay computes a serial of its own. */
 export function channelSerial(kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]): string {
   const [leaf] = certificates;
   if (!kind.startsWith('alipay_')) return leaf.serialNumber;

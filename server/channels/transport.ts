@@ -49,9 +49,7 @@ export interface ChannelMessage {
 interface Recording {
   payWay: PayWay;
   now: () => Date;
-  /**
-   * Called after every request about an order. Its errors are ignored, because a failed record must not fail a payment.
-   */
+  /** Errors of this function are ignored, because a failed record must not fail a payment. */
   record: (message: ChannelMessage) => void;
   /** Called with the time in the `Date` header of each response, which shows a wrong clock. Its errors are ignored. */
   theirTime?: (time: Date) => void;
@@ -64,8 +62,7 @@ interface TransportOptions {
 }
 
 /**
- * Creates the function that sends a request with `fetch` and keep-alive. It sends each request once, follows no
- * redirect, and reads at most 1 MB. Throws TransportFailed.
+ * Creates the function that sends a request once, follows no redirect, and reads at most 1 MB. Throws TransportFailed.
  */
 export function createTransport({ timeoutMs, recording }: TransportOptions): Transport {
   return (request) =>
@@ -150,10 +147,7 @@ function failureOf(error: unknown, timeoutMs: number): TransportFailed {
   return new TransportFailed('network', reasonOf(error), { cause: error });
 }
 
-/**
- * Returns the reason of a failed `fetch`. Its message is only "fetch failed", so the error code of its cause is added
- * (ECONNREFUSED, UND_ERR_SOCKET …).
- */
+/** `fetch` reports only "fetch failed", so the error code of the cause is added (ECONNREFUSED, UND_ERR_SOCKET …). */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'The connection failed.';
   const cause: unknown = error.cause;
@@ -198,7 +192,6 @@ function recordSafely(
 /** The longest stored text of a request or a response, in characters. */
 const MAX_KEPT = 16_384;
 
-/** Fields and parameters whose values are secrets, keys, tokens or signatures. */
 const SECRET = [
   'sign',
   'signature',
@@ -238,10 +231,7 @@ export function redactText(text: string): string {
     .replace(BEARER, '$1 ***');
 }
 
-/**
- * The clock for requests to channels. It is always the real time, because channels compare timestamps with their own
- * clock.
- */
+/** The clock for requests is always the real time, because channels compare timestamps with their own clock. */
 export function channelTime(): Date {
   return new Date();
 }
@@ -269,17 +259,11 @@ export function plainText(text: string, most: number, unit: LengthUnit = 'charac
 }
 
 interface DownloadOptions {
-  /**
-   * The longest wait for the first byte, and for the next piece of the file. The time of the whole download is not
-   * limited.
-   */
+  /** The longest wait for the first byte, and for the next piece. The time of the whole download is not limited. */
   stallMs: number;
 }
 
-/**
- * Creates the function that downloads a file with `fetch`. It sends one request and follows no redirect. A file that
- * ends early is an error. Throws TransportFailed.
- */
+/** Creates the function that downloads a file once; a file that ends early is an error. Throws TransportFailed. */
 export function createDownload({ stallMs }: DownloadOptions): Download {
   return async ({ method, url, headers, body }) => {
     const control = new AbortController();
@@ -328,8 +312,7 @@ function piecesOf(
 }
 
 /**
- * Returns the expected length of a file. Returns undefined for a compressed response, because `fetch` unpacks it and
- * the length is that of the packed bytes.
+ * Returns undefined for a compressed response, because `fetch` unpacks it and the length is that of the packed bytes.
  */
 function lengthOf(headers: Headers): number | undefined {
   const length = headers.get('content-length') ?? '';

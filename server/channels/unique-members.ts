@@ -21,17 +21,13 @@ const COLON = ':'.charCodeAt(0);
 const QUOTE = '"'.charCodeAt(0);
 const BACKSLASH = '\\'.charCodeAt(0);
 
-/** Returns the index of the closing quote of a string. */
 function endOfString(text: string, from: number): number {
   let at = from + 1;
   while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1;
   return at;
 }
 
-/**
- * Counts the fields of all objects. It does not use recursion, because a received text may be nested so deeply that
- * recursion would overflow the stack.
- */
+/** Recursion is not used, because a received text may be nested so deeply that it would overflow the stack. */
 function membersIn(value: unknown): number {
   let members = 0;
   const left: unknown[] = [value];

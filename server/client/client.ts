@@ -6,15 +6,9 @@ export interface ClientOptions {
   baseUrl: string;
   clientId: string;
   clientSecret: string;
-  /**
-   * The scopes (permissions) of the access token, separated by spaces. By default the token gets all scopes of the
-   * application.
-   */
+  /** The scopes (permissions) of the token, separated by spaces; by default all scopes of the application. */
   scope?: string | undefined;
-  /**
-   * The function that sends requests; the default is the global `fetch`. Replace it to set a time limit, use a proxy or
-   * write a log.
-   */
+  /** Replaces the global `fetch`, for example to set a time limit, use a proxy or write a log. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
 
@@ -40,10 +34,7 @@ export class PaymentProblem<Code extends string = Operations[OperationName]['cod
   readonly operation: OperationName;
   readonly code: Code | GeneralErrorCode;
   readonly status: number;
-  /**
-   * The problem document of the response. Errors of `/oauth` and responses that are not JSON have only some of its
-   * fields, or none.
-   */
+  /** Error responses of `/oauth`, and responses that are not JSON, contain only some of these fields or none. */
   readonly problem: Partial<Problem> & Readonly<Record<string, unknown>>;
   readonly headers: Headers;
 
@@ -59,10 +50,7 @@ export class PaymentProblem<Code extends string = Operations[OperationName]['cod
   }
 }
 
-/**
- * Whether the error was thrown by the operation `name`. If so, TypeScript knows the error codes that `error.code` can
- * have.
- */
+/** Whether the operation `name` threw the error; TypeScript then knows the codes that `error.code` can have. */
 export function isProblemOf<Name extends OperationName>(
   name: Name,
   error: unknown,

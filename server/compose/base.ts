@@ -27,18 +27,12 @@ export interface Overrides {
   now?: () => Date;
   logger?: Logger;
   checkpoint?: Ports['checkpoint'];
-  /** The address on which the simulator of this process listens. */
   simulatorUrl?: string;
-  /** Timeouts of the database connections and statements. */
   databaseTimeouts?: DatabaseSettings['timeouts'];
-  /** How long the service waits for channels and for upstream servers. */
   patience?: Partial<Patience>;
   /** The index of this worker process among the workers; undefined = the service runs as a single process. */
   worker?: number | undefined;
-  /**
-   * The interval (ms) at which the live feed reads metrics and events. The live feed sends current data to the pages of
-   * the console.
-   */
+  /** The interval (ms) at which the live feed (current data for the console) reads metrics and events. */
   liveTimes?: BoardTimes;
   /** How long metrics that come from the database are cached (ms). */
   figuresEveryMs?: number;
@@ -46,7 +40,6 @@ export interface Overrides {
   passwords?: Passwords;
 }
 
-/** The objects that every part of the service uses: configuration, database, clock, log and metrics. */
 export interface Base {
   config: Config;
   database: OpenDatabase;
@@ -78,7 +71,6 @@ export interface Base {
   simulatorUrl: string | null;
 }
 
-/** A part of the service: its routes, its kinds of jobs (`DueKind`), and its periodic tasks. */
 export interface Part {
   groups: RouteGroup[];
   kinds?: readonly DueKind[];
@@ -91,7 +83,6 @@ export interface Part {
  */
 const REPLICA_TIMEOUTS = { connect: 1_000, query: 2_500, statement: 2_400 };
 
-/** Migrations are pending and Database.Migrate is off. */
 class SchemaOutdated extends LocalError {
   constructor(pending: number) {
     super('schema_outdated', 503, `The database schema is not up to date: ${pending} migrations are pending.`, {

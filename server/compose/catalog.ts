@@ -9,7 +9,6 @@ import { productRoutes } from '../routes/products.ts';
 import { projectRoutes, statsRoutes } from '../routes/projects.ts';
 import type { Base, Part } from './base.ts';
 
-/** The functions of other parts of the service that the catalog (projects, payers, products, coins) uses. */
 interface Needs extends Pick<CatalogPorts, 'audit' | 'recordEvent' | 'kindOf' | 'urlFault'> {
   payments: Pick<PaymentOperations, 'orders'>;
 }

@@ -13,10 +13,6 @@ import { channelConfigRoutes, ownChannelConfigRoutes, paymentChannelRoutes } fro
 import { beginWork } from '../work.ts';
 import type { Base, Part } from './base.ts';
 
-/**
- * The result of `composeCredentials`: the routes and jobs for channel configurations and certificates, and the channels
- * that are built from the configurations.
- */
 type ComposedCredentials = Part &
   Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'undecryptableChannels'>;
 
@@ -62,9 +58,7 @@ export function composeCredentials(
 /** The functions that send requests to channels. Messages about an order are stored for the timeline of the order. */
 interface Messages {
   log: MessageLog;
-  /** Returns the function that sends requests to one channel. */
   transportTo(payWay: PayWay): Transport;
-  /** Downloads files from channels. */
   download: Download;
   onReceived: Ports['onReceived'];
 }

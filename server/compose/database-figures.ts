@@ -8,7 +8,6 @@ import { DIFFERENCE_KINDS, EXCEPTION_KINDS } from '../domain.ts';
 import type { DueKind } from '../jobs/queues.ts';
 import type { Base } from './base.ts';
 
-/** Metrics that are read from the database together. */
 interface FigureGroup {
   /** Adds a gauge to the group; all replicas and workers report the same value. */
   gauge<Label extends string>(configuration: Figure<Label>): Gauge<Label>;
@@ -16,13 +15,9 @@ interface FigureGroup {
   collect(): Promise<void>;
 }
 
-/**
- * The options of a gauge. `labelNames` is required, because prom-client reports a gauge without labels as 0 instead of
- * leaving it out.
- */
+/** `labelNames` is required, because prom-client reports a gauge without labels as 0 instead of leaving it out. */
 type Figure<Label extends string> = Required<Pick<GaugeConfiguration<Label>, 'name' | 'help' | 'labelNames'>>;
 
-/** The dependencies of a group of metrics. */
 export interface FigurePorts<Found> {
   store: Pick<Store, 'read'>;
   registry: Registry;
@@ -31,14 +26,9 @@ export interface FigurePorts<Found> {
   show: (found: Found) => void;
   /** Called after each read: true if it succeeded, false if it failed or took too long. */
   answered?: (isAnswered: boolean) => void;
-  /**
-   * Minimum interval between two reads (ms). Every process is scraped, so without this limit many processes would load
-   * the database.
-   */
+  /** Every process is scraped, so without this minimum interval (ms) many processes would load the database. */
   everyMs?: number;
-  /**
-   * How long a scrape waits for the database (ms). If the database takes longer, the metrics of the group are absent.
-   */
+  /** How long a scrape waits for the database (ms); after this time the metrics of the group are absent. */
   patienceMs?: number;
 }
 
@@ -177,10 +167,7 @@ function addCertificates({ config, store, now, metrics: { registry }, figuresEve
   });
 }
 
-/**
- * Registers the metric `due_rows`: the number of database rows that wait for a job, are due, and are not being
- * processed by any replica.
- */
+/** Registers `due_rows`: the rows that wait for a job, are due, and are not being processed by any replica. */
 export function composeDueFigures(
   { store, now, metrics: { registry }, figuresEveryMs: everyMs }: Base,
   kinds: readonly Pick<DueKind, 'name' | 'rows'>[],
@@ -233,16 +220,10 @@ function addConnections({ database: { connections }, metrics: { registry } }: Ba
 }
 
 const DAY_MS = 86_400_000;
-/**
- * The metric `bill_age_seconds` covers only channel accounts that have a bill for a day within this number of past
- * days.
- */
+/** `bill_age_seconds` covers only accounts that have a bill for a day within this number of past days. */
 const WATCHED_DAYS = 8;
 
-/**
- * Registers the metrics about bills: the number of open differences between bills and orders, and the age of the newest
- * compared bill of each channel account.
- */
+/** Registers the metrics about bills: the open differences, and the age of each account's newest compared bill. */
 export function composeBillFigures({ config, store, metrics: { registry }, now, figuresEveryMs: everyMs }: Base): void {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const group = figureGroup({

@@ -39,7 +39,6 @@ function composeRecheck({ config }: Pick<Base, 'config'>, { authenticators }: Pi
   };
 }
 
-/** What the part for events and webhooks needs from other parts of the service. */
 interface Needs {
   identity: Pick<Identity, 'audit' | 'authenticators'>;
   encryption: SecretEncryption;
@@ -49,10 +48,8 @@ interface Needs {
   isDraining: () => boolean;
 }
 
-/** The event log, its streams and the webhook deliveries. */
 interface ComposedEvents extends Part {
   record: Ports['recordEvent'];
-  /** Ends all open streams. */
   close(): void;
 }
 
@@ -103,23 +100,22 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
   };
 }
 
-/** What the live feed (the stream of current data to the console) needs from other parts of the service. */
 interface LiveNeeds {
   identity: Pick<Identity, 'authenticators'>;
   isDraining: () => boolean;
 }
 
-/**
- * The live feed (the stream of current data to the console), and the functions by which other parts of the service
- * report data to it.
- */
+/** The live feed, and the functions by which other parts of the service report data to it. */
 export interface ComposedLive extends Part {
   onChannelCall: NonNullable<Ports['onChannelCall']>;
-  /** Wraps `count`. The wrapper also records in the live feed that a channel sent a genuine notification. */
+  /**
+   * Wraps `count`, which increments the service's counters. The wrapper also records in the live feed that a channel
+   * sent a genuine notification.
+   */
   counting(count: Ports['count']): Ports['count'];
   /**
-   * Queries which rows are due for a job. The same SQL statement also queries whether any process has subscribers of
-   * the live feed, so that no additional query is needed.
+   * Finds the rows that are due for a job. The same SQL statement also returns whether the live feed has subscribers,
+   * which saves another query.
    */
   lookForDue: SchedulerParts['lookForDue'];
   looked(lags: Record<string, number>): void;

@@ -21,7 +21,6 @@ import { payerLanguage } from '../routes/schemas/language.ts';
 import type { ReadyFacts } from '../workers/life.ts';
 import type { Base } from './base.ts';
 
-/** What the HTTP API needs from the other parts of the service. */
 interface Needs extends Pick<KoaParts, 'authenticators' | 'exposedHeaders'> {
   /** Whether the service is about to stop. If so, the health check for load balancers fails. */
   isDraining: () => boolean;
@@ -114,10 +113,7 @@ interface Opened {
   simulatorUrl: string | undefined;
 }
 
-/**
- * Collects the facts that are logged or printed when the service has begun to listen, such as its addresses and its
- * database.
- */
+/** Collects the facts to log or print when the service has begun to listen. */
 export async function readyFacts(
   { schema, store }: Pick<Base, 'schema' | 'store'>,
   config: Config,
@@ -134,8 +130,7 @@ export async function readyFacts(
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
     debug,
-    // `lacks` (the first missing setup step) is only a hint for the operator. If the database cannot be read, no hint
-    // is shown.
+    // `lacks` is only a hint for the operator, so an unreadable database does not fail the start.
     lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };

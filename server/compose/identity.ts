@@ -15,7 +15,6 @@ import { appMeRoutes, meRoutes } from '../routes/me.ts';
 import { secondFactorRoutes } from '../routes/second-factor.ts';
 import type { Base, Part } from './base.ts';
 
-/** The result of `composeIdentity`: the operations and routes for authentication and authorization. */
 interface ComposedIdentity extends Identity, Part {
   /** Creates the initial project and applications. */
   seed(): Promise<void>;

@@ -25,10 +25,7 @@ import type { ComposedLive } from './events.ts';
 const HOUR = 3600;
 const MONTHS_HOURS = 6;
 const DAY_MS = 86_400_000;
-/**
- * The used part of each limit is counted for each period. The longest period is one month, so the counts are kept for
- * two months.
- */
+/** Usage counts are kept for two months, because the longest period of a limit is one month. */
 const LIMIT_USE_DAYS = 62;
 /**
  * Delivery attempts of webhooks are kept this many days longer than the deliveries. A delivery is retried for three
@@ -36,10 +33,7 @@ const LIMIT_USE_DAYS = 62;
  */
 const ATTEMPT_DAYS = 7;
 
-/**
- * Returns the tasks that remove old rows: one task for each kind of row, so that a failing task does not stop the
- * others.
- */
+/** Each kind of row has its own removal task, so that a failing task does not stop the others. */
 function composeRetention({
   config,
   database,
@@ -71,8 +65,8 @@ function composeRetention({
   });
   const monthly = (kind: string, removal: Omit<MonthlyRemoval, 'dropped'>): Task =>
     task(kind, removal.days, removeMonthly({ ...removal, dropped: (table) => dropped.inc({ table }) }));
-  // This function removes nothing. It is used for the attempts of webhook deliveries: if a delivery is deleted, its
-  // attempts are deleted with it.
+  // Delivery attempts are deleted together with their delivery. So their task only drops old partitions and never
+  // deletes single rows.
   const none = (): Removal => async () => 0;
   return [
     { name: 'months', everySeconds: MONTHS_HOURS * HOUR, run: createMonths },
@@ -94,10 +88,7 @@ function composeRetention({
     task('unpaid-orders', retention.unpaidOrderDays, removeUnpaidOrders),
   ];
 
-  /**
-   * Creates the partitions of coming months. A failure is only logged, because rows are then stored in the default
-   * partition.
-   */
+  /** A failure is only logged, because rows are then stored in the default partition. */
   async function createMonths(): Promise<void> {
     const { months, refused } = await keepMonths(database, now());
     for (const { name, result } of months)

@@ -44,37 +44,28 @@ import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } f
 import { refundRoutes } from '../routes/refunds.ts';
 import type { Base, Part } from './base.ts';
 
-/** What the part for payments needs from other parts of the service. */
 interface Needs extends Pick<
   Ports,
   'channels' | 'recordEvent' | 'audit' | 'onReceived' | 'onNotification' | 'onChannelCall' | 'count' | 'urlFault'
 > {
-  /**
-   * Functions that run at each state change of an order, in the sequence of this list. Such a function may open an
-   * exception (a case for an operator).
-   */
+  /** Creates the functions that run at each state change of an order. They run in the sequence of this list. */
   effects: (raise: RaiseException) => Effects[];
   auditChain: AuditChain;
 }
 
-/**
- * The result of `composePayments`: the operations, routes and jobs for orders, refunds and exceptions (cases that an
- * operator must decide).
- */
 export interface ComposedPayments extends Part {
   ports: Ports;
   operations: PaymentOperations;
   raise: RaiseException;
   /**
-   * Processes a due refund. The caller must hold the refund's lease (a lock with an expiry), so that no other replica
-   * processes it.
+   * Queries the channel about a refund. The caller must hold the refund's lease (a lock with an expiry), so that no
+   * other replica processes the refund.
    */
   checkRefund(refundNo: string): Promise<void>;
   /** Queries every channel account for disputes that changed recently. */
   findDisputes(goesOn?: () => boolean): Promise<void>;
   /** Stores which bills will be downloaded. */
   planBills(goesOn?: () => boolean): Promise<void>;
-  /** The operations on orders that the web pages for payers use. */
   payerOrders: PayerOrders;
 }
 
@@ -158,10 +149,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
   };
 }
 
-/**
- * Opens a second database connection without statement timeouts, for long work. The embedded database has only one
- * connection and no timeouts, so its connection is reused.
- */
+/** Opens a database connection without statement timeouts; the embedded database, which has none, is reused. */
 export async function reopened({
   database,
   store,
@@ -171,10 +159,7 @@ export async function reopened({
   return { store: createStore(own, () => {}), close: () => own.close() };
 }
 
-/**
- * Registers the counters of received notifications and of exceptions (cases for an operator). Returns the function that
- * increments them.
- */
+/** Registers the counters of notifications and exceptions, and returns the function that increments them. */
 export function composeCounters({ metrics: { registry } }: Base): Ports['count'] {
   const counter = (name: string, help: string, ...labelNames: string[]) =>
     new Counter({ name, help, labelNames, registers: [registry] });

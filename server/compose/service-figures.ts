@@ -13,7 +13,6 @@ import { PAYMENT_SOURCES, type PaymentSource } from '../payments/ledger.ts';
 /** Matches the outcomes of channel calls that received no response. */
 const NO_ANSWER = /^unknown_(timeout|network)$/;
 
-/** Metrics that the parts of one process report. */
 export interface ServiceFigures {
   /** Counts and logs a channel call. */
   channelCalled: Called;

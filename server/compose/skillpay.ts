@@ -33,7 +33,6 @@ import type { Base, Part } from './base.ts';
 import type { ComposedPayments } from './payments.ts';
 import type { ServiceFigures } from './service-figures.ts';
 
-/** What pay-per-call (HTTP resources that are paid per call, with HTTP 402) needs from other parts of the service. */
 interface Needs {
   payments: ComposedPayments;
   encryption: Encryption;
@@ -41,7 +40,6 @@ interface Needs {
   agentPay: ComposedAgentPay;
 }
 
-/** The operations and routes of pay-per-call (HTTP resources that are paid per call, with HTTP 402). */
 interface ComposedSkillpay extends Part {
   operations: SkillOperations;
   /** Response headers that a page of another origin may read. */
@@ -50,10 +48,7 @@ interface ComposedSkillpay extends Part {
   seed(): Promise<void>;
 }
 
-/**
- * Builds the part of the service for pay-per-call (HTTP resources that are paid per call, with HTTP 402). It uses the
- * part for payments.
- */
+/** Builds the part of the service for pay-per-call (HTTP resources that are paid per call, with HTTP 402). */
 export function composeSkillpay(base: Base, { payments, encryption, send, agentPay }: Needs): ComposedSkillpay {
   const { config, store, reports, now, simulatorUrl } = base;
   const { channels, recordEvent, publicUrl, patience, checkpoint, log } = payments.ports;
@@ -158,10 +153,7 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
   };
 }
 
-/**
- * Returns the function that pays an order automatically in DevMode. The function pays at the simulator and never calls
- * a real channel.
- */
+/** The returned function pays an order in DevMode at the simulator; it never calls a real channel. */
 function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
   return async (orderNo) => {
     const answer = await fetch(`${simulatorUrl}/sim/pay`, {
@@ -179,11 +171,9 @@ function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
 interface AgentPayNeeds {
   encryption: Encryption;
   audit: Audit;
-  /** Sends a request to WeChat Pay. */
   send: Transport;
 }
 
-/** WeChat agent pay: its settings and its payment codes. */
 interface ComposedAgentPay {
   settings: AgentPaySettings;
   withAgentCode: WithAgentCode;
@@ -216,7 +206,6 @@ export function composeAgentPay(base: Base, { encryption, audit, send }: AgentPa
   };
 }
 
-/** Counts requests for payment codes as channel calls. */
 function counted(requestCode: RequestCode, { channelCalled }: Pick<ServiceFigures, 'channelCalled'>): RequestCode {
   return async (...request) => {
     const began = performance.now();

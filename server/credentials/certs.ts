@@ -36,10 +36,8 @@ import { SIMULATOR, updateCerts } from './versions.ts';
 
 export type { CertRow } from '../db/entities/credentials.ts';
 
-/** A certificate or key as the API shows it. */
 export type CertView = CertRow & { trust: TrustWord | null };
 
-/** An uploaded file, with the channel and the certificate kind that the uploader declares. */
 export interface CertUpload {
   payWay: PayWay;
   kind: string;
@@ -55,10 +53,7 @@ export interface CertUpload {
   of?: Account | undefined;
 }
 
-/**
- * The caller and the project of a change. An administrator may omit the project, because the certificate's id
- * determines it.
- */
+/** An administrator may omit the project, because the certificate's id determines it. */
 type CertActing = Omit<Acting, 'project'> & { project: string | undefined };
 
 export interface Certs {
@@ -72,10 +67,7 @@ export interface Certs {
   /** Newest first. */
   list(project: string, filter: { payWay?: PayWay | undefined; kind?: string | undefined }): Promise<CertView[]>;
   makeDefault(acting: CertActing, id: string): Promise<CertView>;
-  /**
-   * Trusts a verification key. If the key is trusted already, the date since when it is trusted stays unchanged. Only
-   * administrators may call it.
-   */
+  /** Only administrators may trust a verification key. A key that is trusted already keeps its date. */
   trust(acting: CertActing, id: string): Promise<CertView>;
   /**
    * Withdraws the trust in a verification key. After the commit the key verifies no messages, not even messages about
@@ -203,7 +195,6 @@ export function createCerts(ports: CredentialPorts): Certs {
     trust: (acting, id) =>
       change(acting, id, 'cert.trust', async (tx, locked, cert) => {
         requireVerifying(cert);
-        // If the key is already trusted, its trust date stays unchanged.
         if (cert.trustedAt !== null) return {};
         const trust = { trustedAt: now(), trustedBy: acting.actor.name.slice(0, 128) };
         await writeTrust(tx, locked, cert, trust);
@@ -248,8 +239,8 @@ export function createCerts(ports: CredentialPorts): Certs {
 }
 
 /**
- * The account of an upload whose request names no account: the account of the current configuration. Returns null if no
- * configuration exists, or if it is a simulator configuration and the simulator is disabled.
+ * Returns the account of the current configuration; null if no configuration exists. If the simulator is disabled, a
+ * simulator configuration counts as missing.
  */
 function accountInForce({ simulated }: Pick<CredentialPorts, 'simulated'>, { config }: LockedCredentials) {
   if (!config || (config.mode === 'simulator' && !simulated)) return null;
@@ -261,10 +252,7 @@ function requireMode({ modes, name }: ChannelKind, mode: Mode): void {
   if (!modes.includes(mode)) throw fieldRefused('/mode', 'invalid_value', `${name} has the modes ${modes.join(', ')}`);
 }
 
-/**
- * Returns the specification of a certificate kind. If the channel does not have this kind, throws a 400 that lists its
- * kinds.
- */
+/** Throws a 400 that lists the channel's certificate kinds if the channel does not have this kind. */
 function specOf(ports: Pick<CredentialPorts, 'kinds'>, payWay: PayWay, kind: string): CertKindSpec {
   const { certKinds } = kindOf(ports, payWay);
   const spec = certKinds.find((one) => one.kind === kind);
@@ -349,10 +337,7 @@ export class SimulatorsKey extends Error {
   }
 }
 
-/**
- * The uploader of a certificate (`actor`), and the account to which the certificate belongs (`of`). If `of` is null,
- * the certificate will belong to the first account that is configured later.
- */
+/** If `of` is null, the certificate will belong to the first account that is configured later. */
 interface Brought {
   actor: Actor;
   of: Account | null;
@@ -425,10 +410,7 @@ export async function requireNotSimulators(
   if (simulators) throw new SimulatorsKey(simulators);
 }
 
-/**
- * Whether the certificate may become the default of its kind (the one that the channel uses). An untrusted verification
- * key never replaces a trusted default.
- */
+/** Whether a certificate may become the default; an untrusted verification key never replaces a trusted default. */
 export function mayBeDefault(locked: LockedCredentials, cert: CertRow, spec: CertKindSpec): boolean {
   if (!spec.verifies || cert.trustedAt !== null) return true;
   const isInForce = (one: CertRow) => one.isDefault && one.trustedAt !== null;

@@ -38,7 +38,6 @@ import {
 import { DecryptionFailed } from '../db/encryption.ts';
 import { type Finder, type Decrypt, buildChannel, readVersion } from './versions.ts';
 
-/** The dependencies of `createChannels`. */
 export interface ChannelsParts {
   store: Store;
   decrypt: Decrypt;
@@ -51,24 +50,16 @@ export interface ChannelsParts {
   publicUrl?: string | undefined;
   /** Whether the simulator is enabled. If it is disabled, simulator configurations count as missing. */
   simulated: boolean;
-  /**
-   * If the simulator is enabled: creates the simulator configurations of a project for channels that have no
-   * configuration.
-   */
+  /** If the simulator is enabled: creates the missing simulator configurations of a project. */
   seedProject?: (project: string) => Promise<void>;
   log: HealthPorts['log'];
-  /** Receives the outcome of every channel call. */
   called?: Called | undefined;
   /** Stores a certificate that a channel provided and that was verified. */
   keepFound?: (finder: Finder, kind: string, pem: string) => void;
 }
 
-/** The channels of all projects, built from their current configurations. */
 export interface ConfiguredChannels extends Channels {
-  /**
-   * Tests the current configuration of a channel, even if the channel is disabled. Throws NothingConfigured if no
-   * usable configuration exists.
-   */
+  /** Tests the current configuration, even of a disabled channel. Throws NothingConfigured if none is usable. */
   probe(project: string, payWay: PayWay, request?: ProbeRequest): Promise<ProbeResult>;
   /** Resolves when all pending writes of channel health are done. */
   idle(): Promise<void>;
@@ -81,15 +72,12 @@ type Noted = Pick<HealthNote, 'project' | 'payWay' | 'version'>;
 const KEPT = 500;
 
 /**
- * The longest time an order can stay open, in days. Alipay allows this time for payments that redirect the payer.
- * Channels may still send notifications for some days after an order was closed; these days are added.
+ * The longest time an order can stay open, in days. Alipay allows this time for payments that redirect the payer. The
+ * days in which a channel may still send notifications after an order was closed are added to this time.
  */
 const LONGEST_ORDER_DAYS = 15;
 
-/**
- * Creates the channels. Every call reads the current configuration version, so that every replica uses a change
- * immediately. A channel is built once per version and then cached.
- */
+/** Creates the channels. Each call reads the current configuration version, so all replicas use a change at once. */
 export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   const { store, kinds, now, simulated, log } = parts;
   const health = createHealth(parts);
@@ -163,10 +151,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
   }
 
-  /**
-   * Returns the current versions for new orders, even if the channel is disabled. If the simulator is enabled, a
-   * missing simulator configuration is created first.
-   */
+  /** Includes disabled channels. If the simulator is enabled, missing simulator configurations are created first. */
   async function forOrders(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
     for (const payWay of payWays) kindOf(payWay);
     let found = await currentOf(project, payWays);
@@ -178,8 +163,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
         log('error', 'the simulator is not available', { project, error });
       });
       found = await currentOf(project, payWays);
-      // BesideLive is not an error: a database with live orders or live configurations gets no simulator
-      // configurations.
+      // BesideLive is not an error: a database with live orders or configurations gets no simulator configurations.
       if (!found.has(missing) && fault !== undefined && !(fault instanceof BesideLive))
         throw new SimulatorSilent(missing, fault);
     }
@@ -317,24 +301,18 @@ function onlyRefusals(error: unknown): undefined {
 /** Health is written at most once in this time (ms) per channel, version and result. */
 const NOTE_EVERY_MS = 5000;
 
-/** The dependencies of `createHealth`. */
 export interface HealthPorts {
   store: Store;
   now: () => Date;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 }
 
-/** Stores the health of channels: whether the last calls succeeded. */
 interface Health {
   note(version: Pick<HealthNote, 'project' | 'payWay' | 'version'>, failure: UnknownCause | null): void;
-  /** Resolves when all pending writes of channel health are done. */
   idle(): Promise<void>;
 }
 
-/**
- * Creates the functions that store channel health. They write in the background and only every few seconds. A failed
- * write never fails the channel call.
- */
+/** Channel health is written in the background and every few seconds; a failed write never fails the channel call. */
 function createHealth({ store, now, log }: HealthPorts): Health {
   const noted = new Map<string, number>();
   const writing = new Set<Promise<void>>();
@@ -356,10 +334,7 @@ function createHealth({ store, now, log }: HealthPorts): Health {
   };
 }
 
-/**
- * Receives the result of a channel call. `outcome` is the `kind` of the result, for example `paid`. For the kind
- * `unknown` the cause is appended, as in `unknown_timeout`.
- */
+/** `outcome` is the `kind` of the result; `unknown` is followed by its cause, as in `unknown_timeout`. */
 export type Called = (call: { payWay: PayWay; call: string; outcome: string; seconds: number }) => void;
 
 /**
@@ -425,8 +400,7 @@ export function watched(
     ...(retryAbnormalRefund && {
       retryAbnormalRefund: watch('retry_abnormal_refund', retryAbnormalRefund.bind(channel)),
     }),
-    // Calls about disputes do not change the health, because a healthy account may lack the permission to read
-    // disputes.
+    // Calls about disputes do not change the health: a healthy account may lack the permission to read disputes.
     ...(disputes && {
       disputes: {
         read: count('dispute_read', disputes.read.bind(disputes)),

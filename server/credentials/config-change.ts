@@ -8,16 +8,10 @@ import { SimulatorsKey, keepCert, mayBeDefault, parse } from './certs.ts';
 import type { ParsedCert } from './pem.ts';
 import type { CredentialPorts } from './ports.ts';
 
-/**
- * The API shows this text instead of a stored secret. If a client sends this text back, the stored secret stays
- * unchanged.
- */
+/** The API shows this text instead of a secret; if a client sends it back, the stored secret stays unchanged. */
 export const MASKED = '***';
 
-/**
- * A configuration in a request: `mode`, the configuration fields, and PEM texts under the name of their certificate
- * kind.
- */
+/** A configuration in a request: `mode`, fields, and PEM texts under the name of their certificate kind. */
 export type ConfigInput = Readonly<Record<string, unknown>>;
 
 /** A validated change of a configuration. Absent fields keep their value, and null clears a field. */
@@ -66,10 +60,7 @@ export function readChange(
   return { mode: mode as Mode, fields, certs };
 }
 
-/**
- * Returns the fields that a configuration of another account may inherit. Secrets and fields that are specific to one
- * account are left out.
- */
+/** Returns the fields that another account may inherit, without secrets and account-specific fields. */
 export function withoutAccount(kind: ChannelKind, fields: Readonly<Record<string, string>>): Record<string, string> {
   const own = new Set(kind.fields.filter(({ secret, ofAccount }) => secret || ofAccount).map(({ name }) => name));
   return Object.fromEntries(Object.entries(fields).filter(([name]) => !own.has(name)));
@@ -99,10 +90,7 @@ export function mergeFields(
   return merged;
 }
 
-/**
- * Stores the certificates of a change for an account. The first certificate of each kind becomes the default. A
- * certificate that an administrator has not trusted yet does not replace a trusted default.
- */
+/** Stores the certificates of a change. An untrusted certificate does not replace a trusted default. */
 export async function applyCerts(
   tx: Tx,
   ports: CredentialPorts,
@@ -115,8 +103,7 @@ export async function applyCerts(
       await clearDefault(tx, locked, { kind: spec.kind, ...of });
       continue;
     }
-    // A PEM text may contain several certificates. The first one must become the default of its kind and have the
-    // newest row, so it is stored last.
+    // The first certificate of a PEM text must become the default and have the newest row, so it is stored last.
     for (const one of parsed.toReversed()) {
       const { cert } = await keepCert(tx, ports, locked, spec, one, { actor, of }).catch(simulatorsRefused(spec.kind));
       if (mayBeDefault(locked, cert, spec)) await makeDefault(tx, locked, cert);

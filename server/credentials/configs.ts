@@ -64,25 +64,16 @@ export interface ChannelConfigs {
   list(project: string): Promise<ConfigView[]>;
   read(project: string, payWay: string): Promise<ConfigView>;
   schema(payWay: string): ChannelKind;
-  /**
-   * Whether a request sets or clears certificates or keys. An application needs an additional scope (permission) for
-   * such a request.
-   */
+  /** Whether a request sets or clears certificates or keys, for which an application needs an additional scope. */
   bringsCerts(payWay: string, input: ConfigInput): boolean;
   /**
    * Writes a new version of the configuration. Absent fields and fields with `***` keep their value, and null clears a
    * field. A PEM text becomes the default certificate of its kind.
    */
   write(acting: Acting, payWay: string, input: ConfigInput): Promise<ConfigView>;
-  /**
-   * Enables or disables the channel for new orders. Without `enabled`, an enabled channel is disabled, and vice versa.
-   * Orders in progress continue.
-   */
+  /** Enables or disables the channel for new orders; without `enabled`, toggles it. Orders in progress continue. */
   toggle(acting: Acting, payWay: string, enabled: boolean | undefined): Promise<ConfigView>;
-  /**
-   * Tests the current configuration. The test also covers the products at the channel that the given scenes (ways to
-   * pay) need. `all` stands for all scenes.
-   */
+  /** Tests the current configuration, and the products that the given scenes (ways to pay) need. */
   probe(project: string, payWay: string, products?: 'all' | readonly Scene[]): Promise<ProbeResult>;
 }
 
@@ -207,9 +198,7 @@ async function fieldsBefore(
   return newest ? fieldsOf(newest) : withoutAccount(kind, fieldsOf(config));
 }
 
-/**
- * Assigns certificates and keys that were uploaded before the first configuration to the account of that configuration.
- */
+/** Assigns certificates that were uploaded before the first configuration to the account of that configuration. */
 async function takeUnbound(tx: Tx, kind: ChannelKind, locked: LockedCredentials, of: Account, at: Date): Promise<void> {
   const verifying = verifyingKinds(kind);
   for (const cert of locked.certs.filter((one) => one.mode === null && verifying.has(one.kind)))
@@ -271,7 +260,6 @@ function facts(config: ChannelConfigRow, { enabled }: ChannelStateRow): object {
   return { version, mode, account, enabled, fields, fingerprints, certIds, missing };
 }
 
-/** A certificate or key as the API shows it in a configuration. */
 export type ShownCert = Pick<CertRow, 'id' | 'kind' | 'name' | 'serialNumber' | 'fingerprint' | 'notAfter'>;
 
 /** A certificate that the configuration cannot use, because the certificate belongs to another account or mode. */
@@ -295,10 +283,7 @@ export interface ConfigView {
   missing: string[];
   /** Certificates whose kind the configuration lacks. They exist, but belong to another account or mode. */
   ofOtherAccounts: ForeignCert[];
-  /**
-   * Values to register at the channel, such as the notification address, each with the scenes (ways to pay) that need
-   * it. Empty if the service's public URL is unknown.
-   */
+  /** Values to register at the channel, with the scenes that need them; empty if the public URL is unknown. */
   registrations: readonly Registration<Scene>[];
   status: ChannelStatus;
   /** Why the secrets of the configuration cannot be decrypted. null = they can be decrypted. */
@@ -312,7 +297,6 @@ export interface ConfigView {
   updatedBy: string | null;
 }
 
-/** The inputs of `readView` that are not read from the database. */
 interface ViewSurroundings {
   simulated: boolean;
   now: Date;
@@ -320,7 +304,6 @@ interface ViewSurroundings {
   publicUrl?: string | undefined;
 }
 
-/** Reads the current configuration of a project and channel in the form in which the API shows it. */
 async function readView(
   tx: ReadTx,
   project: string,
@@ -350,7 +333,6 @@ async function readView(
   return show(kind, state, config, { usable, untrusted, ofOtherAccounts, fault }, surroundings);
 }
 
-/** Converts a stored configuration to the form in which the API shows it. */
 function show(
   kind: ChannelKind,
   state: ChannelStateRow,
@@ -459,9 +441,7 @@ export async function registerNotifications(
   return (await keepRegistered(ports, acting, kind, rows.config, result.fields)) ?? { ok: true };
 }
 
-/**
- * Returns the current configuration version with its certificates. Throws NothingConfigured if no configuration exists.
- */
+/** Returns the current version with its certificates. Throws NothingConfigured if no configuration exists. */
 export async function currentRows(ports: CredentialPorts, project: string, kind: ChannelKind): Promise<VersionRows> {
   const rows = await ports.store.transaction(async (tx) => {
     await requireProject(tx, project);
@@ -485,9 +465,7 @@ async function requestRegistration(
   }
 }
 
-/**
- * Stores the fields that the channel returned at the registration. If they are unchanged, no new version is written.
- */
+/** If the fields that the channel returned are unchanged, no new version is written. */
 async function keepRegistered(
   ports: CredentialPorts,
   acting: Acting,

@@ -21,7 +21,6 @@ import { seedSimulatorConfigs } from './simulator-configs.ts';
 interface CredentialParts extends Omit<CredentialPorts, 'encryption'> {
   masterKeys: readonly MasterKey[];
   log: HealthPorts['log'];
-  /** Receives the outcome of every channel call. */
   called?: Called;
   /**
    * The clock for timestamps in the database that replicas compare with each other. `now` is the clock for calls to
@@ -30,10 +29,6 @@ interface CredentialParts extends Omit<CredentialPorts, 'encryption'> {
   written?: () => Date;
 }
 
-/**
- * The operations on channel configurations, certificates and keys, with their encrypted secrets, and the channels that
- * are built from them.
- */
 export interface Credentials {
   encryption: Encryption;
   channels: ConfiguredChannels;
@@ -45,7 +40,6 @@ export interface Credentials {
   };
   certs: Certs;
   publicChannels(): Promise<PublicChannel[]>;
-  /** Returns the enabled channels that cannot be used because their secrets cannot be decrypted. */
   undecryptableChannels(): Promise<{ project: string; payWay: PayWay }[]>;
   /**
    * Stores the simulator's configurations. Called when the service starts and when a project is created. If the

@@ -14,17 +14,13 @@ import { type Acting, type CredentialPorts, kindOf, actorColumns } from './ports
 import { type TrustWord, lockCredentials, makeDefault, trustOf, verifyingKinds } from './trust.ts';
 import { type Finder, type VersionRows, updateCerts, inputOf } from './versions.ts';
 
-/** A certificate that the channel provided, and whether this service trusts it. */
 type HandedCert = Pick<CertRow, 'id' | 'kind' | 'serialNumber' | 'notAfter'> & {
   isNew: boolean;
   /** The trust state. null = certificates of this kind verify no messages and need no trust. */
   trust: TrustWord | 'deleted' | null;
 };
 
-/**
- * The downloaded certificates, or why the download failed. `byHand` is a text for the operator: which files the channel
- * does not provide by download, and where to get them.
- */
+/** `byHand` tells the operator which files the channel does not provide by download, and where to get them. */
 export type Download = { ok: true; certs: HandedCert[]; byHand: string | null } | ({ ok: false } & ProbeNote);
 
 /**
@@ -85,10 +81,9 @@ async function keep(
   });
 }
 
-/** Stores verified certificates that a channel provided during normal use, for example in a key rotation. */
 interface FoundCerts {
   /**
-   * Stores a certificate in the background. A failure is only logged, because the next replica that needs the
+   * Stores a certificate that a channel provided. A failure is only logged, because the next replica that needs the
    * certificate downloads it again.
    */
   keep(finder: Finder, kind: string, pem: string): void;
@@ -130,10 +125,6 @@ export function createFoundCerts(ports: CredentialPorts & { log: HealthPorts['lo
   };
 }
 
-/**
- * Stores a certificate that the channel provided. Returns undefined and stores nothing if the certificate was stored
- * before (even if it was deleted since), or if its account is not the current one.
- */
 async function keepFound(
   tx: Tx,
   ports: CredentialPorts,

@@ -33,10 +33,7 @@ export class NothingConfigured extends Conflict {
   }
 }
 
-/**
- * The stored secrets of a configuration cannot be decrypted (503), because the database was changed or the master key
- * is missing.
- */
+/** A configuration's secrets cannot be decrypted (503): the database was changed or the master key is missing. */
 export class ConfigurationBroken extends AppError {
   constructor(project: string, payWay: PayWay, cause: unknown) {
     super(

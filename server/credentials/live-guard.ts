@@ -3,7 +3,6 @@ import type { Store } from '../db/store.ts';
 import { Conflict, LocalError } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 
-/** The settings that decide which channel modes a service may use. */
 export interface Purpose {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';
@@ -37,10 +36,7 @@ export async function refuseBesideLive(store: Store, purpose: Purpose): Promise<
   if (await store.read(hasLiveMoney)) throw new BesideLive(purpose);
 }
 
-/**
- * Throws a 409 if the service must not use a mode. With the setting Debug and in staging, `live` is not allowed. In
- * production, `simulator` is not allowed.
- */
+/** Throws a 409 for `live` with the setting Debug or in staging, and for `simulator` in production. */
 export function refuseMode({ debug, environment }: Purpose, mode: Mode): void {
   if (debug && mode === 'live')
     throw new Conflict('debug_refuses_live', 'A live configuration cannot be written while Debug is on.', {

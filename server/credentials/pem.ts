@@ -32,19 +32,13 @@ const MOST_BITS = 8192;
 
 const ENCRYPTED = /-----BEGIN ENCRYPTED PRIVATE KEY-----([\sA-Za-z0-9+/=]+)-----END ENCRYPTED PRIVATE KEY-----/;
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
-/**
- * A PEM block with any content. The body ends at the next five dashes, which keeps the regular expression fast for
- * every input.
- */
+/** The body ends at the next five dashes, which keeps the regular expression fast for every input. */
 const BLOCK = /-----BEGIN ([A-Z0-9 ]{1,40})-----((?:[^-]|-(?!----))*)-----END \1-----/g;
 /** The header of keys that are encrypted in the format that was used before PKCS #8 (RFC 1421). */
 const OLD_ENCRYPTION = /^\s*Proc-Type:\s*4,\s*ENCRYPTED\s+DEK-Info:\s*([A-Z0-9-]+,[0-9A-Fa-f]+)\s/;
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/**
- * Returns the file as text. PEM and bare base64 stay unchanged, and a DER certificate is converted to PEM. Throws
- * PemRefused, or a 413 if the file is too large.
- */
+/** Returns the file as text, a DER certificate as PEM. Throws PemRefused, or a 413 if the file is too large. */
 export function readText(bytes: Buffer): string {
   if (bytes.length > MAX_PEM_BYTES)
     throw new AppError('body_too_large', 413, `The certificate or key is larger than ${MAX_PEM_BYTES / 1024} KB.`);
@@ -67,10 +61,7 @@ function unfolded(given: string): string {
   return rewrapped(kept !== undefined && isText(kept) ? unescaped(kept) : text);
 }
 
-/**
- * Undoes escapes and removes quotes. PEM and base64 never contain quotes or backslashes, so any of these was added when
- * the text was stored or copied.
- */
+/** PEM and base64 never contain quotes or backslashes, so these were added when the text was stored or copied. */
 function unescaped(text: string): string {
   return text
     .replaceAll(/\\+u([0-9A-Fa-f]{4})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)))
@@ -97,10 +88,7 @@ function rewrapped(text: string): string {
   });
 }
 
-/**
- * Returns every certificate in a PEM or bare base64 text, the leaf certificate first. Throws PemRefused if the text has
- * no certificate or has a private key.
- */
+/** The leaf certificate comes first. Throws PemRefused if the text has no certificate or has a private key. */
 function readCertificates(given: string): [X509Certificate, ...X509Certificate[]] {
   const text = unfolded(given);
   if (text.includes('PRIVATE KEY'))
@@ -112,10 +100,7 @@ function readCertificates(given: string): [X509Certificate, ...X509Certificate[]
   return [leaf, ...rest];
 }
 
-/**
- * Reads a private key: PEM, or bare base64 of PKCS #8 or PKCS #1. An encrypted key is decrypted with the passphrase.
- * Throws PemRefused.
- */
+/** Reads a private key: PEM, or bare base64 of PKCS #8 or PKCS #1. Throws PemRefused. */
 export function readPrivateKey(given: string, passphrase: string | undefined): KeyObject {
   const text = unfolded(given);
   if (!text.includes('PRIVATE KEY') && text.includes('-----BEGIN'))
@@ -219,7 +204,6 @@ function derToPem(bytes: Buffer): string {
   throw new PemRefused('not_pem', 'is neither PEM text nor a DER certificate; archives are not supported');
 }
 
-/** Returns a DER certificate as PEM; undefined if the bytes are not a DER certificate. */
 function derCertificate(bytes: Buffer): string | undefined {
   try {
     return new X509Certificate(bytes).toString();
@@ -233,10 +217,7 @@ function bareBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
 }
 
-/**
- * Returns the bytes of the first PEM block with one of the two labels. Both labels are accepted, because many tools
- * write PKCS #1 under the label of PKCS #8, and vice versa.
- */
+/** Both labels are accepted, because many tools write PKCS #1 under the label of PKCS #8, and vice versa. */
 function bodyOf(text: string, [label, other]: readonly [string, string]): Buffer | undefined {
   const [, found = '', body = ''] = [...text.matchAll(BLOCK)].find(([, one = '']) => one.endsWith(label)) ?? [];
   if ((found !== label && found !== other) || OLD_ENCRYPTION.test(body)) return undefined;
@@ -288,10 +269,7 @@ interface Element {
   body: Buffer;
 }
 
-/**
- * Splits DER bytes into their consecutive elements. Returns undefined if an element has no definite length or is cut
- * off.
- */
+/** Returns undefined if an element has no definite length or is cut off. */
 function elementsOf(der: Buffer): Element[] | undefined {
   const elements: Element[] = [];
   for (let at = 0; at < der.length;) {
@@ -316,10 +294,7 @@ function integersOf(der: Buffer): number[] {
   });
 }
 
-/**
- * The data of a parsed certificate or key file. `privatePem` is unencrypted PKCS #8 and must be encrypted before it is
- * stored.
- */
+/** `privatePem` is unencrypted PKCS #8 and must be encrypted before it is stored. */
 export type ParsedCert = Pick<
   CertRow,
   'subject' | 'issuer' | 'serialNumber' | 'fingerprint' | 'notBefore' | 'notAfter' | 'publicPem'
@@ -328,18 +303,12 @@ export type ParsedCert = Pick<
 /** Returns the serial number under which a channel identifies a certificate file. */
 export type SerialOf = (kind: string, certificates: readonly [X509Certificate, ...X509Certificate[]]) => string;
 
-/**
- * For a certificate kind, returns the kind of its private key; for a key kind, the kind of its certificate. Returns
- * undefined for kinds without counterpart.
- */
+/** Returns the counterpart of a kind: the kind of its private key or of its certificate; undefined if it has none. */
 export function partnerOf(kind: string): string | undefined {
   return CERT_PAIRS.get(kind) ?? [...CERT_PAIRS].find(([, key]) => key === kind)?.[0];
 }
 
-/**
- * Whether the kind is a root or CA certificate. Such a file may be expired, and may also contain certificates with
- * other algorithms than RSA.
- */
+/** Whether the kind is a root or CA certificate, which may be expired and may contain other algorithms than RSA. */
 export function isRoot(kind: string): boolean {
   return /_(root_cert|ca)$/.test(kind);
 }
@@ -373,9 +342,7 @@ export function parseCert(
   };
 }
 
-/**
- * The SHA-256 of the public key of a certificate or key. A certificate and a key with the same value belong together.
- */
+/** The SHA-256 of the public key; a certificate and a key with the same value belong together. */
 export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
   const pem = publicPem ?? '';
   return spkiHash(pem.includes('BEGIN CERTIFICATE') ? new X509Certificate(pem).publicKey : createPublicKey(pem));
@@ -383,7 +350,7 @@ export function publicKeyOf({ publicPem }: Pick<CertRow, 'publicPem'>): string {
 
 function requireUsable(kind: string, certificates: readonly X509Certificate[], now: Date): void {
   if (isRoot(kind)) {
-    // Only RSA certificates count, because Alipay's root file contains SM2 roots next to the RSA roots.
+    // Only the RSA certificates are checked, because Alipay's root file contains SM2 roots next to the RSA roots.
     const rsa = certificates.flatMap(({ publicKey }) => (publicKey.asymmetricKeyType === 'rsa' ? [publicKey] : []));
     const [strongest] = rsa.toSorted((a, b) => bitsOf(b) - bitsOf(a));
     if (!strongest) throw new PemRefused('not_rsa', 'contains no RSA certificate');

@@ -7,14 +7,12 @@ import type { SerialOf } from './pem.ts';
 import type { Purpose } from './live-guard.ts';
 import type { Encryption } from '../db/encryption.ts';
 
-/** The dependencies of the operations on configurations and certificates. */
 export interface CredentialPorts {
   store: Store;
   encryption: Encryption;
   kinds: ReadonlyMap<PayWay, ChannelKind>;
   audit: (tx: Tx, entry: AuditEntry) => Promise<void>;
   serialOf: SerialOf;
-  /** Returns the function that sends HTTP requests to the given channel. */
   transportTo: (payWay: PayWay) => Transport;
   /** Downloads files that channels provide, such as certificates. Absent = files are not downloaded. */
   download?: Download | undefined;
@@ -30,7 +28,6 @@ export interface CredentialPorts {
   purpose: Purpose;
 }
 
-/** The caller of a change, and the project that is changed. */
 export interface Acting {
   actor: Actor;
   project: string;
@@ -51,10 +48,7 @@ export async function requireProject(tx: ReadTx, code: string): Promise<void> {
   if (!(await tx.projects.find({ code }))) throw new NotFound('project');
 }
 
-/**
- * Returns the definition of the channel with this name, for example its configuration fields. Throws NotFound if the
- * channel does not exist.
- */
+/** Returns the definition of a channel. Throws NotFound if the channel does not exist. */
 export function kindOf({ kinds }: Pick<CredentialPorts, 'kinds'>, payWay: string): ChannelKind {
   const kind = kinds.get(payWay as PayWay);
   if (!kind) throw new NotFound('channel');

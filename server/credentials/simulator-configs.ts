@@ -8,19 +8,13 @@ import { writeVersion } from './configs.ts';
 import type { CredentialPorts } from './ports.ts';
 import { DecryptionFailed } from '../db/encryption.ts';
 
-/**
- * The simulator's configuration of one account, with the fields and PEM texts that a merchant would otherwise enter.
- */
 interface SimulatedConfig {
   fields: Record<string, string>;
   pems: Record<string, string[]>;
 }
 type SimulatedConfigs = Partial<Record<PayWay, SimulatedConfig>>;
 
-/**
- * Time limit of a request to the simulator (ms). It is long, because the simulator may have to generate several key
- * pairs first.
- */
+/** This time limit (ms) is long, because the simulator may have to generate several key pairs first. */
 const PATIENCE_MS = 20_000;
 
 const ACTOR = { kind: 'system', name: SIMULATOR } as const;
@@ -93,10 +87,7 @@ function sameText(one: string, other: string): boolean {
   return one.replace(/\s+/g, '') === other.replace(/\s+/g, '');
 }
 
-/**
- * Returns the simulator's configurations for a project. Creates the project's account at the simulator if it does not
- * exist.
- */
+/** Creates the project's account at the simulator if it does not exist. */
 async function accountOf(simulatorUrl: string, project: string): Promise<SimulatedConfigs> {
   const base = simulatorUrl.replace(/\/+$/, '');
   const known = (await get(`${base}/sim/config?account=${encodeURIComponent(project)}`)) ?? {};

@@ -21,15 +21,9 @@ export type ChannelStatus = 'up' | 'degraded' | 'down' | 'disabled' | 'unconfigu
 const EXPIRY_DAYS = 30;
 
 const DAY = 86_400_000;
-/**
- * If the last successful call is at most this old (ms), a later failed call makes the channel `degraded` instead of
- * `down`.
- */
+/** A later failed call makes a channel `degraded` instead of `down` if the last success is at most this old (ms). */
 const FRESH = 60_000;
-/**
- * After a failed call a channel is `down` for at most this time (ms). After that it is `degraded` until a call
- * succeeds.
- */
+/** A failed call makes a channel `down` for at most this time (ms); then it is `degraded` until a call succeeds. */
 const REMEMBERED = 600_000;
 
 /** The data of a channel that is shown without authentication. */
@@ -50,9 +44,7 @@ export interface PublicChannel {
 export function statusOf(
   state: Pick<ChannelStateRow, 'enabled' | 'lastSuccessAt' | 'lastFailureAt' | 'certsExpireAt'> & {
     configured: boolean;
-    /** Whether an uploaded verification key waits for an administrator to trust it. */
     awaitsTrust?: boolean;
-    /** Whether the channel's secrets cannot be decrypted. */
     isUndecryptable?: boolean;
   },
   now: Date,
@@ -69,10 +61,7 @@ export function statusOf(
   return ends - now.getTime() < EXPIRY_DAYS * DAY ? 'degraded' : 'up';
 }
 
-/**
- * Returns the state of every channel in a project. The response contains no ids and no error texts, because it needs no
- * authentication.
- */
+/** Returns the state of every channel. It contains no ids and no error texts, because it needs no authentication. */
 export async function publicChannels(
   {
     store,
@@ -128,10 +117,7 @@ function unconfigured(payWay: PayWay, name: string): PublicChannel {
   return { payWay, name, enabled: false, configured: false, mode: null, status: 'unconfigured', lastSuccessAt: null };
 }
 
-/**
- * Returns why the secrets of a configuration version cannot be decrypted with the master keys of this process. Returns
- * null if they can be decrypted. The text contains no secrets.
- */
+/** Returns why a version's secrets cannot be decrypted, without secrets; null if they can be decrypted. */
 export function decryptionFaultOf(
   { config, certs }: Pick<VersionRows, 'config' | 'certs'>,
   decrypt: Decrypt,
@@ -193,16 +179,11 @@ export async function watchExpiry({
   });
 }
 
-/** Identifies the channel of a project. */
 interface NoticedChannel {
   project: string;
   payWay: PayWay;
 }
 
-/**
- * Stores for each channel when the last genuine notification was received, and why the last invalid notifications were
- * refused.
- */
 export interface Noticed {
   /** Records the result of one notification. `refusal` is null if the notification was genuine. */
   note(of: NoticedChannel, refusal: NotificationRefusal | null): void;
@@ -223,10 +204,7 @@ interface Waiting {
   count: number;
 }
 
-/**
- * Creates the functions that record notifications. They write in the background and only every few seconds. A failed
- * write never fails the request.
- */
+/** Creates the recorder of notifications. It writes in the background; a failed write never fails the request. */
 export function createNoticed({ store, now, log }: HealthPorts): Noticed {
   const known = new Map<string, Waiting>();
   const writing = new Set<Promise<unknown>>();

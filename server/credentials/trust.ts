@@ -13,9 +13,7 @@ export function verifyingKinds({ certKinds }: Pick<ChannelKind, 'certKinds'>): R
   return new Set(certKinds.flatMap(({ kind, verifies }) => (verifies ? [kind] : [])));
 }
 
-/**
- * A channel account and its mode (live, sandbox or simulator). Every certificate and key belongs to one such account.
- */
+/** Every certificate and key belongs to one channel account in one mode. */
 export type Account = Pick<ChannelConfigRow, 'mode' | 'account'>;
 
 type Owned = Pick<CertRow, 'mode' | 'account'>;
@@ -51,10 +49,7 @@ export function trustOf(
   return trustedBy === null ? 'waiting' : 'distrusted';
 }
 
-/**
- * Returns the name to store in `trustedBy` when this actor uploads a verification key. Returns null for applications,
- * because they may not trust keys.
- */
+/** The name to store in `trustedBy` of an uploaded key; null for applications, because they may not trust keys. */
 export function trusterOf({ kind, name }: Actor): string | null {
   return kind === 'app' ? null : name.slice(0, 128);
 }
@@ -72,10 +67,7 @@ export interface LockedCredentials {
   certs: CertRow[];
 }
 
-/**
- * Takes the lock of one (project, payWay) and reads its rows. Changes of the configuration and certificates of a
- * channel therefore run one after another.
- */
+/** Takes the lock of one (project, payWay), so that its changes run one after another, and reads its rows. */
 export async function lockCredentials(tx: Tx, project: string, payWay: PayWay): Promise<LockedCredentials> {
   await tx.advisoryLock(`credentials ${project} ${payWay}`);
   const state = await tx.channelStates.find({ project, payWay });
@@ -174,10 +166,7 @@ export async function reviseTrust(tx: Tx, locked: LockedCredentials): Promise<vo
   locked.state = { ...state, trustRevision };
 }
 
-/**
- * Returns the certificate that becomes the default when the current default is removed: the newest trusted one of the
- * same kind and account. If none is trusted, it is the newest one.
- */
+/** Returns the next default of a kind and account: the newest trusted certificate, otherwise the newest one. */
 export function nextDefault({ certs }: LockedCredentials, cert: CertRow): CertRow | undefined {
   const others = certs.filter((one) => one.kind === cert.kind && sameAccount(one, cert) && one.id !== cert.id);
   const newest = others.toSorted((a, b) => b.createdAt.getTime() - a.createdAt.getTime());

@@ -22,13 +22,9 @@ import { type LockedCredentials, chosenCerts, isUsable, sameAccount, verifyingKi
 /** Decrypts a text; throws DecryptionFailed. */
 export type Decrypt = Encryption['open'];
 
-/** The inputs for building a channel that are not part of its configuration. */
 interface Surroundings {
   simulatorUrl: string | null;
-  /**
-   * The public URL of the service. Absent = the notification address of a message is not compared with the service's
-   * own.
-   */
+  /** Absent = the notification address of a message is not compared with the service's own. */
   publicUrl?: string | undefined;
   transportTo: (payWay: PayWay) => Transport;
   /** Downloads files that channels provide, such as certificates. Absent = files are not downloaded. */
@@ -37,16 +33,11 @@ interface Surroundings {
   keep?: ChannelInput['keep'];
 }
 
-/**
- * Identifies the configuration whose channel received a new certificate. The certificate is stored for this
- * configuration.
- */
 export type Finder = Pick<ChannelConfigRow, 'project' | 'payWay' | 'mode' | 'account'>;
 
 /** The author (`createdBy`) of the configurations and keys that the service created for the simulator. */
 export const SIMULATOR = 'simulator';
 
-/** A configuration version with its certificates. */
 export interface VersionRows {
   config: ChannelConfigRow;
   certs: CertRow[];
@@ -54,10 +45,7 @@ export interface VersionRows {
   distrusted: CertRow[];
 }
 
-/**
- * Reads a configuration version with its certificates, including certificates that were deleted later. Returns
- * undefined if the version does not exist.
- */
+/** Reads a version with its certificates, including deleted ones; undefined if the version does not exist. */
 export async function readVersion(tx: ReadTx, configId: string): Promise<VersionRows | undefined> {
   const config = await tx.channelConfigs.find({ id: configId });
   if (!config) return undefined;
@@ -138,10 +126,7 @@ export function openSecrets(config: ChannelConfigRow, decrypt: Decrypt): Record<
   return JSON.parse(decrypt(secretsPlace(config), config.encrypted)) as Record<string, string>;
 }
 
-/**
- * Returns the PEM texts of the certificates, grouped by certificate kind. The texts of one kind keep the sequence of
- * `certs`. Throws DecryptionFailed.
- */
+/** Returns the PEM texts by certificate kind, in the sequence of `certs`. Throws DecryptionFailed. */
 export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<string, string[]> {
   const pems: Record<string, string[]> = {};
   for (const cert of certs) {
@@ -151,10 +136,7 @@ export function pemsOf(certs: readonly CertRow[], decrypt: Decrypt): Record<stri
   return pems;
 }
 
-/**
- * Maps the PEM text of each verification key to its id and to the date since when it is trusted. Simulator keys have no
- * date, because their age is not checked.
- */
+/** Simulator keys have no date of trust, because their age is not checked. */
 function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<string, KeyOrigin> {
   const origins = new Map<string, KeyOrigin>();
   for (const { id, publicPem, trustedAt, trustedBy } of certs) {
@@ -164,10 +146,7 @@ function originsOf({ mode }: ChannelConfigRow, certs: readonly CertRow[]): Map<s
   return origins;
 }
 
-/**
- * A new configuration version that is not stored yet. Its fields are not encrypted. The version will list the
- * certificates in the sequence of `certs`.
- */
+/** A draft's fields are not encrypted; the version lists the certificates in the sequence of `certs`. */
 interface VersionDraft {
   mode: Mode;
   fields: Record<string, string>;
@@ -192,10 +171,7 @@ export function draftVersion(
   return { mode, fields, certs, missing };
 }
 
-/**
- * Stores the draft as the next version of the channel configuration, which becomes the current version. The first
- * configuration of a channel also enables the channel.
- */
+/** Stores the draft as the current version; the first configuration of a channel also enables the channel. */
 export async function insertVersion(
   tx: Tx,
   { encryption, now }: Pick<CredentialPorts, 'encryption' | 'now'>,
@@ -320,10 +296,7 @@ function draftAnyhow(
   }
 }
 
-/**
- * Returns the first date on which all certificates of one kind are expired. A kind with several certificates stays
- * valid until the last of its certificates expires. Root certificates are ignored.
- */
+/** The first date on which all certificates of one kind are expired; root certificates are ignored. */
 function firstExpiry(certs: readonly CertRow[]): Date | null {
   const dated = certs.filter(({ kind, notAfter }) => notAfter !== null && !isRoot(kind));
   const ends = [...Map.groupBy(dated, ({ kind }) => kind).values()].map((ofKind) =>

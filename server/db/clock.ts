@@ -34,10 +34,7 @@ export class DatabaseClock {
 
   readonly now = (): Date => new Date(this.time());
 
-  /**
-   * Runs a statement and stores the database's time that its result contains. If the statement was slow, its time is
-   * inaccurate. Such a time is stored only if no earlier time is known.
-   */
+  /** The time of a slow statement is inaccurate, so it is stored only if no earlier time is known. */
   async measure<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
     const sentAt = this.#steady();
     const result = await statement();
@@ -49,7 +46,6 @@ export class DatabaseClock {
     return result;
   }
 
-  /** Queries the database's time and stores it for the method `time`. */
   async query({ em }: Pick<OpenDatabase, 'em'>): Promise<void> {
     const db = em.fork({ useContext: false }).getKysely<unknown>();
     const query = () => sql<{ time: number }>`select ${DATABASE_TIME} as time`.execute(db);
@@ -57,10 +53,7 @@ export class DatabaseClock {
   }
 }
 
-/**
- * One reading of another machine's clock, in milliseconds. `theirs` is the other machine's time; `sentAt` and
- * `receivedAt` are this machine's times of the query and of its response.
- */
+/** Times in ms: `theirs` is the other machine's, `sentAt` and `receivedAt` are this machine's. */
 interface Reading {
   sentAt: number;
   theirs: number;
@@ -69,8 +62,8 @@ interface Reading {
 
 /**
  * Returns by how many milliseconds this machine's clock is ahead of the other machine's clock. A negative result means
- * that this machine's clock is behind. The result is the smallest possible difference. The real difference is at most
- * the duration of the query larger.
+ * that this machine's clock is behind. The result is the smallest possible difference. The real difference may be
+ * larger, by at most the duration of the query.
  */
 export function aheadOf({ sentAt, theirs, receivedAt }: Reading): number {
   return Math.max(0, sentAt - theirs) + Math.min(0, receivedAt - theirs);

@@ -16,7 +16,6 @@ export class DatabaseMissing extends LocalError {
   }
 }
 
-/** The server responds, but refuses the connection (503). */
 class DatabaseRefused extends LocalError {
   constructor(why: string, hint: string, cause: unknown) {
     super('database_refused', 503, `PostgreSQL refuses the connection: ${why}.`, { cause, hint });
@@ -33,7 +32,6 @@ class DatabaseUnreachable extends LocalError {
   }
 }
 
-/** A certificate or key that `Database.Url` names cannot be used (503). */
 class FileUnusable extends LocalError {
   constructor(why: string, cause: unknown) {
     super('file_unusable', 503, `A file that Database.Url names cannot be used: ${why}.`, {
@@ -60,10 +58,7 @@ export async function tryConnection(url: string, timeoutMs: number): Promise<voi
   }
 }
 
-/**
- * Creates a PostgreSQL client that is not connected yet. This can fail, because the client reads the certificate files
- * that the URL names.
- */
+/** Creating a client can fail, because it reads the certificate files that the URL names. */
 function clientTo(url: string, timeoutMs: number): Client {
   try {
     return new Client({ connectionString: url, connectionTimeoutMillis: timeoutMs });
@@ -184,7 +179,6 @@ const NAMES = {
   idle_in_transaction_session_timeout: 'idleInTransaction',
 } as const satisfies Record<string, keyof Bounds>;
 
-/** The statement that reads the timeouts of a session. */
 export const READ_BOUNDS = `select name, setting from pg_settings where name in ('${Object.keys(NAMES).join("', '")}')`;
 
 /** Converts the rows that `READ_BOUNDS` returns to timeouts. */
@@ -228,9 +222,7 @@ export function refusesBounds(error: unknown): boolean {
  * pooler usually assigns the most recently used connection first.
  */
 const TURNS = 8;
-/**
- * Timeout of each probe query (ms). With a pooler that has only one connection, the probe would otherwise wait forever.
- */
+/** Timeout of each probe query (ms); with a pooler of one connection the probe would otherwise wait forever. */
 const PATIENCE_MS = 1_000;
 
 /**
@@ -241,8 +233,7 @@ const PATIENCE_MS = 1_000;
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
   for (const client of [one, holder]) client.on('error', () => {});
-  // The name is random, because a statement that an earlier start left on a pooler connection would give a false
-  // positive.
+  // The name is random, because a statement of an earlier start on a pooler connection would give a false positive.
   const name = `pay_probe_${randomUUID()}`;
   const ask = (turn: number) => ({
     name,
@@ -271,10 +262,7 @@ async function pidOf(result: Promise<{ rows: { pid: number }[] }>): Promise<numb
   return (await result).rows[0]?.pid;
 }
 
-/**
- * The interval (ms) at which the server is asked which abandoned connections it still has. A connection is abandoned if
- * its statement timed out.
- */
+/** The interval (ms) at which the server is asked which abandoned connections it still has. */
 const LOOK_MS = 500;
 
 /**
@@ -294,17 +282,13 @@ const STILL_THERE = `
   from pg_stat_activity join unnest($1::int[], $2::float8[]) as abandoned (pid, age) using (pid)
   where abs(extract(epoch from clock_timestamp() - backend_start) - age) < ${AGE_TOLERANCE}`;
 
-/**
- * A connection whose statement timed out, so that the service uses the connection no longer. The server may still run
- * the statement.
- */
+/** A connection whose statement timed out; the server may still run the statement. */
 interface Abandoned {
   pid: number;
   connectedAt: number;
   release: () => void;
 }
 
-/** The abandoned connections that the server has not closed yet. */
 export interface AbandonedConnections {
   /** Adds a connection; `release` is called when the server has closed the connection, or when `end` is called. */
   add(client: PoolClient, connectedAt: number, release: () => void): void;
@@ -362,10 +346,7 @@ export function watchAbandoned(options: PoolConfig): AbandonedConnections {
     for (const one of all) if (!there.has(one.pid)) forget(one);
   }
 
-  /**
-   * Returns the process ids of the connections that the server still has. Uses a connection outside the pool, because
-   * the pool may be full.
-   */
+  /** Uses a connection outside the pool, because the pool may be full. */
   async function stillThere(all: readonly Abandoned[]): Promise<Set<number>> {
     const client = new Client(options);
     client.on('error', () => {});

@@ -13,8 +13,8 @@ export interface MasterKey {
 }
 
 /**
- * The place in which an encrypted text is stored. A text that is moved to another row, column or version cannot be
- * decrypted.
+ * The table, row, column and version to which an encrypted text is bound. If the text is moved to another place, it
+ * cannot be decrypted.
  */
 export interface Place {
   table: string;
@@ -23,10 +23,12 @@ export interface Place {
   version: number;
 }
 
-/** Why an encrypted text cannot be decrypted. */
 type DecryptionFault = 'malformed' | 'key_unknown' | 'not_genuine';
 
-/** An encrypted text cannot be decrypted. The message names the place and the key id, never any content. */
+/**
+ * An encrypted text cannot be decrypted. The message contains the table, row and column, and the key id, but never any
+ * content.
+ */
 export class DecryptionFailed extends Error {
   readonly why: DecryptionFault;
   readonly place: Place | null;
@@ -51,12 +53,8 @@ export interface Encryption {
   encrypt(place: Place, plain: string): string;
   /** Decrypts a text. Throws DecryptionFailed. */
   open(place: Place, encrypted: string): string;
-  /**
-   * Wraps the data key with the newest master key. A text that already uses the newest master key is returned
-   * unchanged. Throws DecryptionFailed.
-   */
+  /** Wraps the data key with the newest master key; unchanged if it already uses that key. Throws DecryptionFailed. */
   rewrap(encrypted: string): string;
-  /** Id of the newest master key. */
   readonly keyId: string;
 }
 
@@ -153,9 +151,7 @@ function decryptBytes(key: Buffer, text: string, associated: Buffer): Buffer | u
   }
 }
 
-/**
- * Returns the table, row, column and version to which the encrypted secret fields of a channel configuration are bound.
- */
+/** Returns the table, row, column and version to which the encrypted secrets of a channel configuration are bound. */
 export function secretsPlace({ id, version }: Pick<ChannelConfigRow, 'id' | 'version'>): Place {
   return { table: 'channel_configs', id, column: 'encrypted', version };
 }

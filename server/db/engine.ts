@@ -21,10 +21,7 @@ class EngineUnsupported extends LocalError {
  */
 const CLASS = 1_702_258_031;
 
-/**
- * Probes of database features. The key of each probe is the error text for the missing feature. Each probe runs in one
- * transaction that changes no data.
- */
+/** Each probe's key is the error text for the missing feature; a probe is a transaction that changes no data. */
 const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>> = {
   'a lock that a transaction holds is not shown by pg_locks, so a reader of the event log could pass a number that is not committed yet':
     async (db) => {
@@ -60,10 +57,7 @@ const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>
   },
 };
 
-/**
- * Probes the required database features. Throws EngineUnsupported if a feature is missing. The migrations must have run
- * before.
- */
+/** Throws EngineUnsupported if a required database feature is missing. The migrations must have run before. */
 export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   if (kind !== 'postgres') return;
   for (const [lack, probe] of Object.entries(PROBES)) {
@@ -88,18 +82,13 @@ export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   }
 }
 
-/**
- * Whether an error is an outage (connection lost, restart, timeout). An outage does not prove that a feature is
- * missing.
- */
+/** An outage (connection lost, restart, timeout) does not prove that a feature is missing. */
 function isOutage(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   return typeof code !== 'string' || !/^(?:0A|22|25|2B|3|42|F0|HV|P0|XX)/.test(code);
 }
 
-/** Whether the database's disk is full, according to the failed writes of this process. */
 interface Fullness {
-  /** Receives the error of every failed write. */
   noteFailure(error: unknown): void;
   isFull(): boolean;
 }

@@ -20,7 +20,6 @@ import type { ENTITIES } from './entities/index.ts';
 /** The tables of all entities, by table name; columns have the names of the entity properties. */
 export type Database = InferKyselyDB<(typeof ENTITIES)[number], { columnNamingStrategy: 'property' }>;
 
-/** A statement in SQL, or a part of one. */
 export type Sql = RawBuilder<unknown>;
 
 /** Runs statements, either in a transaction or each statement in its own commit. */
@@ -43,10 +42,7 @@ export function asJson<T>(value: T): RawBuilder<T> {
 
 type Parse = (text: string) => unknown;
 
-/**
- * How values from PostgreSQL and from the embedded database are parsed: a date stays text (`yyyy-MM-dd`), a timestamptz
- * becomes a Date, an int8 becomes a bigint.
- */
+/** A date stays text (`yyyy-MM-dd`), a timestamptz becomes a Date, an int8 becomes a bigint. */
 export const PARSERS: Readonly<Record<number, Parse>> = {
   [types.builtins.INT8]: BigInt,
   [types.builtins.DATE]: String,
@@ -67,10 +63,7 @@ export function readInstant(value: string): Date {
   return new Date(`${day}T${time}${hours}:${minutes}`);
 }
 
-/**
- * Throws for statements that write or lock. Types alone cannot prevent such statements, because they do not check raw
- * SQL.
- */
+/** Throws for statements that write or lock, because types do not check raw SQL. */
 export const readingOnly: KyselyPlugin = {
   transformQuery({ node }) {
     if (!/^\s*(select|with|explain)\b/i.test(beginOf(node))) throw refusal();
@@ -80,10 +73,7 @@ export const readingOnly: KyselyPlugin = {
   transformResult: async ({ result }) => result,
 };
 
-/**
- * Creates a plugin that allows only one statement. A second statement would not be committed together with the first,
- * so the plugin throws.
- */
+/** Creates a plugin that throws at a second statement, because it would not be committed together with the first. */
 export function onlyOne(): KyselyPlugin {
   let isUsed = false;
   return {
@@ -120,8 +110,8 @@ function beginOf(node: OperationNode): string {
 }
 
 /**
- * Throws if any part of a statement writes or locks. Not written as a Kysely transformer, because a transformer would
- * copy every part of every statement.
+ * Throws if a statement writes. This function is not a Kysely transformer, because a transformer would copy every part
+ * of every statement.
  */
 function refuseWrites(part: unknown): void {
   if (typeof part !== 'object' || part === null) return;

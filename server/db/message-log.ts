@@ -11,10 +11,7 @@ export interface MessageLog {
 interface MessageLogPorts {
   write: (batch: readonly Waiting[]) => Promise<void>;
   failed: (error: unknown) => void;
-  /**
-   * Called with the number of dropped messages. In the timeline of the order a mark (a row with this number) replaces
-   * them.
-   */
+  /** Called with the number of dropped messages; a mark (a row with this number) replaces them in the timeline. */
   dropped: (count: number) => void;
 }
 
@@ -24,8 +21,8 @@ const GATHER_MS = 100;
 const PAUSE_MS = 1_000;
 
 /**
- * Creates a log that runs one write at a time. A message is dropped if the memory limit is exceeded or the write fails.
- * A mark, which is a row with the number of dropped messages, replaces dropped messages.
+ * Creates a log that runs one write at a time. Messages that exceed the memory limit, or whose write failed, are
+ * replaced by a mark (a row that contains their number).
  */
 export function createMessageLog({ write, failed, dropped }: MessageLogPorts): MessageLog {
   const queue = createMessageQueue();
@@ -70,19 +67,13 @@ export function createMessageLog({ write, failed, dropped }: MessageLogPorts): M
   }
 }
 
-/** Messages that wait for a write, oldest first, up to a limit in bytes. */
 interface MessageQueue {
   size(): number;
-  /**
-   * Adds a message. Returns false if the message would exceed the limit; a mark is then added instead of the message.
-   */
+  /** Returns false if the message would exceed the limit; a mark is then added instead of the message. */
   add(message: NewMessage): boolean;
   /** Removes and returns the oldest messages, as many as one statement may write. */
   take(): Waiting[];
-  /**
-   * Replaces the messages of a failed write with marks (rows that only contain a number of dropped messages). Returns
-   * how many messages were dropped.
-   */
+  /** Replaces the messages of a failed write with marks. Returns how many messages were dropped. */
   putMarks(batch: readonly Waiting[]): number;
 }
 
@@ -95,13 +86,12 @@ const ROW_BYTES = 256;
 const STATEMENT_ROWS = 300;
 const STATEMENT_BYTES = 1024 * 1024;
 
-/** Creates an empty queue of channel messages that wait to be written. */
 function createMessageQueue(): MessageQueue {
   let waiting: Waiting[] = [];
   let bytes = 0;
   /**
-   * For each topic (order, refund, channel, direction and call), the last message that waits to be written. If the same
-   * message occurs again, only the counter `times` of the waiting message is increased.
+   * The last waiting message of each topic (the same order, refund, channel, direction and call). If the message is
+   * repeated, only its counter `times` is increased.
    */
   const newest = new Map<string, Waiting>();
   return { size: () => waiting.length, add, take, putMarks };

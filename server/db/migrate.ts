@@ -41,10 +41,7 @@ async function requireOrigin(em: OpenDatabase['em']): Promise<void> {
   if ((origin as { first_migration?: string } | undefined)?.first_migration !== ORIGIN) throw new UnreleasedSchema();
 }
 
-/**
- * Migrates the schema and creates the partitions of the coming months. Several replicas may start at once: one replica
- * migrates, and the other replicas wait.
- */
+/** Migrates the schema and creates the coming months' partitions; one replica migrates, the others wait. */
 export async function migrate(database: OpenDatabase): Promise<SchemaStatus> {
   let status = await schemaStatus(database);
   if (status.pending.length > 0) {
@@ -90,10 +87,7 @@ function deniedBy(error: unknown): SchemaDenied | undefined {
   return undefined;
 }
 
-/**
- * Opens a connection without statement timeouts for the work, because changes of large tables take long. The timeout
- * for locks still applies.
- */
+/** Changes of large tables take long, so the work has no statement timeouts; the timeout for locks still applies. */
 async function withoutBounds(database: OpenDatabase, work: (own: OpenDatabase) => Promise<void>): Promise<void> {
   const own = (await database.reopen?.()) ?? database;
   try {
@@ -113,8 +107,7 @@ async function underLock(database: OpenDatabase): Promise<void> {
 }
 
 async function up({ em, orm }: OpenDatabase): Promise<void> {
-  // The first call of `getPending` needs a connection of its own. The call comes before the transaction, because the
-  // transaction occupies the last connection of the pool.
+  // The first `getPending` needs its own connection, so it runs before the transaction takes the pool's last one.
   await orm.migrator.getPending();
   await em.fork().transactional(async (own) => {
     await orm.migrator.up({ transaction: own.getTransactionContext() });
@@ -129,10 +122,7 @@ async function waitForLock(attempt: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/**
- * Functions that create the initial rows. The module `identity` implements them, because it defines the hashes and the
- * default values.
- */
+/** The module `identity` implements these, because it defines the hashes and the default values. */
 interface SeedRows {
   consoleApp(project: string, at: Date): ApiAppRow;
   /** The test applications that exist while the setting Debug is on. */

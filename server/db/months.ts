@@ -11,20 +11,13 @@ interface MonthlyTable {
   name: 'channel_messages' | 'transitions' | 'notifications' | 'events' | 'deliveries' | 'delivery_attempts';
   /** The column with the instant at which a row was written; the instant never changes. */
   at: 'at' | 'created_at' | 'received_at';
-  /**
-   * SQL condition. If any row of an old partition fulfils the condition, the partition is kept. A partition is old if
-   * its month ended before `before`.
-   */
+  /** A partition that ended before `before` is kept if any of its rows fulfils this SQL condition. */
   keeps?: (before: Date) => Sql;
 }
 
-/**
- * All tables that are partitioned by month. Orders, refunds and exceptions are never partitioned, because they are
- * kept.
- */
+/** Orders, refunds and exceptions are never partitioned by month, because they are kept. */
 export const MONTHLY: readonly MonthlyTable[] = [
-  // A repeated message has no row of its own. It is counted in the row of its first occurrence, and `last_at` is its
-  // last occurrence. So the age of the row is the age of the last occurrence.
+  // A repeated message is counted in the row of its first occurrence; `last_at` is its last one.
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'transitions', at: 'at' },
   { name: 'notifications', at: 'received_at' },
@@ -70,8 +63,7 @@ function monthName({ name }: Pick<MonthlyTable, 'name'>, month: Date): string {
 }
 
 /**
- * The maximum wait for a table lock (ms). It is short, because all later statements on the table wait behind the lock
- * request.
+ * The wait for a table lock (ms). It is short, because a waiting lock request blocks all later statements on the table.
  */
 const WAIT_MS = 150;
 const TRIES = 40;
@@ -158,10 +150,7 @@ export async function analyzeParts(database: OpenDatabase): Promise<void> {
   }
 }
 
-/**
- * The result of creating partitions. `refused` is set if the database role does not own the tables; the owner must then
- * create the partitions.
- */
+/** `refused` is set if the database role does not own the tables; the owner must then create the partitions. */
 interface MonthsKept {
   months: MonthMade[];
   refused?: Error;
@@ -169,9 +158,7 @@ interface MonthsKept {
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/**
- * Creates the partitions of the coming months. Rows of a month without a partition are stored in the default partition.
- */
+/** Creates the partitions of the coming months; without them, rows are stored in the default partition. */
 export async function keepMonths(database: OpenDatabase, now: Date): Promise<MonthsKept> {
   try {
     return {
@@ -186,10 +173,7 @@ export async function keepMonths(database: OpenDatabase, now: Date): Promise<Mon
   }
 }
 
-/**
- * Name suffix of a partition that is detached but not yet dropped. If dropping is interrupted, the next run drops the
- * partition.
- */
+/** Name suffix of a detached partition; if dropping it is interrupted, the next run drops it. */
 const GONE = '_gone';
 
 /**
@@ -228,10 +212,6 @@ async function dropGone(store: Store, { name }: MonthlyTable): Promise<void> {
   for (const { name: table } of gone) await store.autocommit((tx) => tx.sql`drop table if exists ${sql.table(table)}`);
 }
 
-/**
- * The partitions whose old rows are deleted row by row: all partitions if `everyPart` is true, otherwise only the
- * default partition.
- */
 function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
   return parts.filter(({ isRest }) => everyPart || isRest).map(({ name }) => name);
 }
@@ -242,13 +222,10 @@ function partsByRow(parts: readonly Part[], everyPart: boolean): string[] {
  */
 const DAYS_OF_A_MONTH = 31;
 
-/** The settings with which old rows of one monthly table are removed. */
 export interface MonthlyRemoval {
   table: MonthlyTable['name'];
   days: number;
-  /** Returns the function that removes the old rows of the partition `part`. */
   rows: (part: string) => Removal;
-  /** Called for each dropped partition. */
   dropped: (table: string) => void;
 }
 

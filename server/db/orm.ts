@@ -33,7 +33,6 @@ export interface DatabaseSettings {
   prepared?: 'auto' | 'on' | 'off';
 }
 
-/** MikroORM for PostgreSQL or for the embedded database (PGlite). */
 type Orm = PostgresOrm | PgliteOrm;
 
 /** An open database; `close` also unlocks the folder of an embedded database. */
@@ -43,21 +42,15 @@ export interface OpenDatabase {
   em: SqlEntityManager;
   /** Current connection counts (PostgreSQL only). */
   connections?: () => Connections;
-  /** Set if a connection pooler is between the service and PostgreSQL. */
   pooler?: Pooler;
   /** Opens a second pool for long-running work, without statement timeouts (PostgreSQL only). */
   reopen?: () => Promise<OpenDatabase>;
   close(): Promise<void>;
 }
 
-/** What the service has found out about the connection pooler in front of PostgreSQL. */
 interface Pooler {
-  /** Whether connections use prepared statements. */
   prepared: boolean;
-  /**
-   * The SQL with which an operator sets the missing timeouts for the database role; undefined if the role has these
-   * timeouts.
-   */
+  /** The SQL that sets the missing timeouts for the database role; undefined if the role has them. */
   missing: string | undefined;
 }
 
@@ -85,9 +78,7 @@ const shared = {
   logger: () => {},
 };
 
-/**
- * The embedded database exited while it was opened (503). `cause` is not an Error, but an exit status or error number.
- */
+/** The embedded database exited while it was opened (503); `cause` is an exit status or error number, not an Error. */
 class CannotOpen extends LocalError {
   constructor(folder: string | undefined, cause: unknown) {
     const { message, status, errno } = cause as Record<string, unknown>;
@@ -121,8 +112,8 @@ function boundsFor({ timeouts }: DatabaseSettings): Bounds & Record<keyof typeof
 }
 
 /**
- * Connects with timeouts that are set for the session or for each transaction. Also returns the timeouts that the
- * session has.
+ * Connects with timeouts for the session or for each transaction. Also returns the timeouts that the session really
+ * has.
  */
 async function connect(
   settings: DatabaseSettings,

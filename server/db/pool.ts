@@ -16,8 +16,8 @@ import { PARSERS } from './kysely.ts';
 /**
  * Creates a Kysely dialect for MikroORM over a `pg` pool. With `prepared`, PostgreSQL parses and plans each statement
  * with bound values once per connection. Without `prepared`, a connection keeps no state after a transaction, so a
- * pooler can assign it to another client. `local` contains the timeouts that every transaction sets for itself. It is
- * needed behind a pooler that does not allow timeouts for a whole session.
+ * pooler can assign it to another client. `local` contains the timeouts that every transaction sets for itself. `local`
+ * is needed behind a pooler that does not allow timeouts for a whole session.
  */
 export function createDialect(
   options: PoolConfig,
@@ -108,10 +108,7 @@ async function connectInTime(pool: Pool, time: RequestTime | undefined): Promise
   }
 }
 
-/**
- * Opens a connection within `ms`, or throws the same timeout error as the pool. If the connection is opened later, it
- * is released.
- */
+/** Opens a connection within `ms`, or throws the pool's timeout error; a connection that opens later is released. */
 export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Promise<PoolClient> {
   if (!Number.isFinite(ms)) return pool.connect();
   const late = Promise.withResolvers<never>();
@@ -137,10 +134,7 @@ interface Health {
   lostAt: number;
 }
 
-/**
- * A connection of the pool. `answeredAt` is the value that the counter `turn` of `Health` had at the connection's last
- * response.
- */
+/** `answeredAt` is the value of the counter `turn` of `Health` at the connection's last response. */
 interface WatchedClient extends PostgresPoolClient {
   answeredAt: number;
 }
@@ -156,7 +150,6 @@ interface Wrapping {
   begins: string | undefined;
   /** Whether begin and savepoint statements are sent only together with the next statement. */
   holds: boolean;
-  /** Receives the connections that were abandoned while the server was still working. */
   abandoned: AbandonedConnections | undefined;
 }
 
@@ -185,8 +178,7 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
       // An error from PostgreSQL is also a response.
       if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
       else health.lostAt = health.turn += 1;
-      // The server still runs the statement that timed out, so no other statement may wait behind it on this
-      // connection.
+      // The server still runs the statement that timed out. So the connection is not used for other statements.
       if (error instanceof Error && error.message === 'Query read timeout') {
         isAbandoned = true;
         void client.end();
@@ -223,15 +215,11 @@ const NO_SUCH_STATEMENT = '26000';
 
 const IS_BEGIN = /^(?:start transaction|begin)\b/i;
 
-/** A statement with the options that pg accepts. */
 interface Statement extends QueryConfig {
   query_timeout?: number;
 }
 
-/**
- * Sets the timeout of a statement to `ms`, unless the pool's own timeout is shorter. `own` is the pool's timeout; 0 =
- * the pool has no timeout. Throws if no time is left.
- */
+/** `own` is the pool's timeout; 0 = the pool has no timeout. Throws if no time is left. */
 function limit(statement: Statement, ms: number, own: number): void {
   if (ms <= 0) throw new Error('Query read timeout');
   // A timeout is set only if necessary: Node keeps timers of equal length in one list, so a different length for each
@@ -239,17 +227,11 @@ function limit(statement: Statement, ms: number, own: number): void {
   if (ms < (own || Number.POSITIVE_INFINITY)) statement.query_timeout = Math.ceil(ms);
 }
 
-/**
- * The maximum number of prepared statements per pool. Additional statements, and long statements that write many rows,
- * are planned for each call.
- */
+/** The maximum number of prepared statements per pool; additional and long statements are planned for each call. */
 const MOST_NAMES = 300;
 const LONGEST_NAMED = 8_000;
 
-/**
- * Names prepared statements by the hash of their text. Clients that share a connection through a pooler then never use
- * one name for two statements.
- */
+/** Statements are named by their hash, so that clients of one pooler never use one name for two statements. */
 function createNames(): NameOf {
   const names = new Map<string, string>();
   return (text) => {
@@ -273,13 +255,8 @@ const [BEGIN, SAVEPOINT, RELEASE] = [...NAMES.keys()] as [string, string, string
 const END = /^(?:commit|rollback)\b(?! to)/i;
 const BACK = /^rollback to /i;
 
-/** Sends the statements of one connection. */
 interface HeldStatements {
-  /**
-   * Sends a statement, in one message with the unsent statements before it. A statement that begins a transaction or a
-   * savepoint is not sent at once: it waits for the next statement, and the call returns immediately. `prepare` is
-   * called right before a message is sent, and may throw.
-   */
+  /** `prepare` is called right before a message is sent, and may throw. */
   run(statement: QueryConfig, prepare: () => void): Promise<Pick<QueryResult, 'command' | 'rowCount' | 'rows'>>;
 }
 
@@ -333,7 +310,6 @@ function holdStatements(client: PoolClient): HeldStatements {
 
 function send(client: PoolClient, statement: QueryConfig, before: readonly string[]): Promise<QueryResult> {
   if (before.length === 0) return client.query(statement);
-  // If the statement has neither values nor a name, all statements are sent as one text.
   if (statement.name === undefined && (statement.values ?? []).length === 0)
     return client.query({ ...statement, text: [...before, statement.text].join('; ') }).then(lastOf);
   const names = before.map((text) => NAMES.get(text)!);
@@ -370,7 +346,6 @@ const Query = pg.Query as unknown as new (config: QueryConfig, done: Done) => Wi
 class Following extends Query {
   /** The timeout that pg reads from the query object (ms). */
   readonly query_timeout: number | undefined;
-  /** The names of the prepared statements that are sent before the statement, in the same message. */
   readonly names: readonly string[];
   #open: number;
 
@@ -395,10 +370,7 @@ class Following extends Query {
   }
 }
 
-/**
- * Time reserved for commit or rollback (ms). Without this time the commit could time out, and it would be unknown
- * whether the transaction was committed.
- */
+/** Time reserved for commit or rollback (ms); after a timeout of the commit its outcome would be unknown. */
 const ENDING_MS = 500;
 
 /**
@@ -407,12 +379,8 @@ const ENDING_MS = 500;
  * Work after the response is not counted either.
  */
 export class RequestTime {
-  /** Whether the request has committed a transaction. */
   hasChanged = false;
-  /**
-   * Maximum age, in seconds, of the data that the request has read from the read replica; undefined = the request has
-   * not read from it.
-   */
+  /** Maximum age (s) of the data that was read from the read replica; undefined = nothing was read from it. */
   lag: number | undefined;
   readonly #now: () => number;
   readonly #total: number;
@@ -461,10 +429,7 @@ export function withinRequestTime<T>(time: RequestTime, work: () => Promise<T>):
   return current.run(time, work).finally(() => time.end());
 }
 
-/**
- * Runs work to which the time limit of the request does not apply: background work, and work whose duration depends on
- * its input.
- */
+/** Runs work without the request's time limit: background work, and work whose duration depends on its input. */
 export function outsideRequestTime<T>(work: () => T): T {
   return current.exit(work);
 }
@@ -474,23 +439,18 @@ export function requestTime(): RequestTime | undefined {
   return current.getStore();
 }
 
-/** The database state of the current request: whether it has committed, and how old the data is that it has read. */
 export interface Requests {
   /** Runs one request with its own time limit. */
   run<T>(request: () => Promise<T>): Promise<T>;
-  /** Records that the current request has committed a transaction. */
   noteChange(): void;
   /**
-   * Whether the current request has committed a transaction. If the request fails afterwards, its error must not say
-   * that nothing was changed.
+   * Whether the current request has committed a change. The error of such a request must not say that nothing was
+   * changed.
    */
   hasChanged(): boolean;
   /** Records that the current request has read data from the read replica that may be `seconds` old. */
   noteLag(seconds: number): void;
-  /**
-   * Maximum age, in seconds, of the data that the current request has read; undefined if all data was read from the
-   * primary.
-   */
+  /** Maximum age (s) of the data that the request has read; undefined = all data is from the primary. */
   lag(): number | undefined;
 }
 

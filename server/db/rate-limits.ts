@@ -2,10 +2,6 @@ import { type Kysely, sql } from 'kysely';
 import type { OpenDatabase } from './orm.ts';
 import { inParts, type PartDone, PART_ROWS } from './queries/retention.ts';
 
-/**
- * The state of a rate limit after one use was counted or looked up: whether the use is allowed, and how many uses are
- * left.
- */
 interface CountedQuota {
   readonly allowed: boolean;
   readonly limit: number;
@@ -14,19 +10,11 @@ interface CountedQuota {
   readonly resetSeconds: number;
 }
 
-/**
- * Counters in the table `rate_limits`, shared by all replicas. Their functions must not be called inside a transaction.
- */
+/** Counters in `rate_limits`, shared by all replicas. They must not be called inside a transaction. */
 export interface CountedLimits {
-  /**
-   * Counts one use of `key` in a fixed window. After the limit is exceeded, further uses are refused without a
-   * statement until the window ends.
-   */
+  /** Counts one use in a fixed window. Beyond the limit, uses are refused without a statement until the window ends. */
   consume(key: string, limit: number, windowSeconds: number): Promise<CountedQuota>;
-  /**
-   * Whether every key is below its limit; nothing is counted. Needs one indexed read, or none if a key is known to be
-   * exhausted.
-   */
+  /** Whether every key is below its limit; counts nothing, and reads nothing if a key is known to be exhausted. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<CountedQuota>;
   /** Deletes the rows of windows that have ended. Returns the number of deleted rows. */
   deleteExpired(before: Date, goesOn?: () => boolean): Promise<number>;
@@ -80,10 +68,7 @@ async function count(db: Kysely<unknown>, key: string, now: number, expire: numb
   return readUses(rows[0]);
 }
 
-/**
- * Deletes ended windows in one part of the table. The parts are sorted by key, because the table has no other index.
- * Locked rows are skipped, so that no request waits for the clean-up.
- */
+/** Parts are sorted by key, the only index of the table. Locked rows are skipped, so that no request waits. */
 async function deletePart(db: Kysely<unknown>, before: Date, from = ''): Promise<PartDone<string>> {
   const over = before.getTime();
   const { rows } = await sql<{ removed: bigint; lookedAt: bigint; last: string | null }>`
@@ -119,10 +104,7 @@ function secondsUntil(instant: number, now: number): number {
   return Math.max(1, Math.ceil((instant - now) / 1000));
 }
 
-/**
- * Uses of keys that have reached their limit. A count can only grow until its window ends, so this process may keep it
- * in memory.
- */
+/** A count can only grow until its window ends, so this process may keep an exhausted one in memory. */
 class KnownUses {
   readonly #byKey = new Map<string, Uses>();
 

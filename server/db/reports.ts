@@ -4,10 +4,7 @@ import type { OpenDatabase } from './orm.ts';
 import { type Requests, outsideRequestTime } from './pool.ts';
 import { type ReadTx, type Store, createStore } from './store.ts';
 
-/**
- * Reads for lists, exports and statistics, which may use a read replica. A read on which a decision depends must use
- * the primary (`Store`).
- */
+/** Reads for lists, exports and statistics, maybe from a read replica. A decision must read the primary (`Store`). */
 export interface Reports {
   /**
    * Reads from the read replica if its data is fresh enough, otherwise from the primary. The possible age of the data
@@ -17,10 +14,6 @@ export interface Reports {
   close(): Promise<void>;
 }
 
-/**
- * What `createReports` needs: the primary, the read replica, the limit for the age of its data, and functions for logs
- * and metrics.
- */
 interface ReportParts {
   store: Store;
   /** Opens the read replica. If this fails, it is tried again after a pause. */
@@ -40,10 +33,7 @@ export function primaryReports(store: Store): Reports {
   return { read: (work) => store.read(work), close: async () => {} };
 }
 
-/**
- * Creates reports that read from a read replica. While the replica does not respond, or while its data is older than
- * `mostLagSeconds`, they read from the primary.
- */
+/** Creates reports that read from the primary while the replica does not respond or its data is too old. */
 export function createReports({ store, open, mostLagSeconds, requests, log, registry }: ReportParts): Reports {
   const figures = createFigures(registry);
   const rule = createLagRule(store, mostLagSeconds);
@@ -110,8 +100,7 @@ export function createReports({ store, open, mostLagSeconds, requests, log, regi
 }
 
 /**
- * Whether an error may be caused by the read replica. In this case the primary is read instead. An error in the
- * statement itself would occur on the primary too, so the result is false.
+ * Whether the read replica may be the cause of an error. If the statement were wrong, it would fail on the primary too.
  */
 function isOfReplica(error: unknown): boolean {
   const { code } = error as { code?: unknown };
@@ -140,19 +129,12 @@ function createFigures(registry: Registry) {
   };
 }
 
-/** Determines how old the data of a read replica can be. */
 interface LagRule {
-  /**
-   * Returns the maximum age of the data in seconds; undefined if it is unknown, or if the server is not a replica of
-   * the primary.
-   */
+  /** The maximum age in seconds; undefined if it is unknown, or if the server is not a replica of the primary. */
   lagOf(replica: Store): Promise<number | undefined>;
 }
 
-/**
- * A position in PostgreSQL's write-ahead log, and the identity of the database. A replica has the same identity as its
- * primary.
- */
+/** A position in the write-ahead log. A replica has the same `database` identity as its primary. */
 interface Place {
   lsn: string | null;
   database: string;
@@ -160,7 +142,6 @@ interface Place {
 
 const DATABASE = sql`(select system_identifier from pg_control_system()) || ' ' || current_database() as database`;
 
-/** The log position of the primary at one instant. */
 interface Sample {
   at: number;
   lsn: bigint;
@@ -215,10 +196,7 @@ function createLagRule(primary: Store, mostSeconds: number, now = () => performa
   }
 }
 
-/**
- * The position up to which a replica has replayed the write-ahead log of its primary. The field `lsn` is null if the
- * server is not a replica.
- */
+/** The position that a replica has replayed; `lsn` is null if the server is not a replica. */
 async function placeOf(replica: Store): Promise<Place> {
   const [row] = await replica.read(
     (tx) => tx.sql<Place>`

@@ -17,14 +17,9 @@ import * as identity from './entities/identity.ts';
 import { ReplicaEntity } from './entities/service.ts';
 import { AgentPayEntity, CoinCallEntity, SkillOrderEntity } from './entities/skillpay.ts';
 
-/**
- * The only access to the stored data. Code inside `transaction` must use only `tx`, and must not wait for a network
- * call.
- */
+/** The only access to stored data. Code inside `transaction` uses only `tx` and never waits for a network call. */
 export interface Store {
-  /**
-   * Commits either all changes of `work` or none. Throws CommitUnknown if it is unknown whether the commit succeeded.
-   */
+  /** Commits all changes of `work` or none. Throws CommitUnknown if it is unknown whether the commit succeeded. */
   transaction<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
   /** Reads without a transaction; each statement sees the newest committed state. */
   read<T>(work: (tx: ReadTx) => Promise<T>): Promise<T>;
@@ -32,11 +27,8 @@ export interface Store {
   autocommit<T>(work: (tx: Tx) => Promise<T>): Promise<T>;
 }
 
-/** Hooks that the store calls after writes. */
 interface StoreHooks {
-  /** Called when a transaction was committed. */
   committed?: () => void;
-  /** Called when a write failed. */
   failed?: (error: unknown) => void;
 }
 
@@ -104,10 +96,7 @@ function isRefusedCommit(error: unknown): boolean {
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && !/^(?:08|57P)/.test(code) && code !== 'EPIPE';
 }
 
-/**
- * Called after a commit for a row that the transaction has made due immediately. `by` is the kind of work
- * (`DueKind.wokenBy`).
- */
+/** Called after a commit for a row that has become due immediately; `by` is the kind of work (`DueKind.wokenBy`). */
 export type AfterCommit = (by: string, row: object) => void;
 
 /** The entity of each table. The property name is the name of the table in a `Tx`. */
@@ -176,17 +165,13 @@ export interface ReadTx extends ReadTables {
   sql<T>(text: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]>;
 }
 
-/** Read and write access inside one transaction. */
 export interface Tx extends Tables, Pick<ReadTx, 'sql'> {
   readonly db: Db;
   /** Runs a part of the transaction. If the part fails, only the part is rolled back. */
   savepoint<T>(part: (tx: Tx) => Promise<T>): Promise<T>;
   /** Waits for a named lock, and holds it until the transaction ends. */
   advisoryLock(name: string): Promise<void>;
-  /**
-   * After the commit, tells the job scheduler that a row is due. If the process crashes before that, the stored row is
-   * still due and is found later.
-   */
+  /** After the commit, wakes the scheduler for a due row. If the process crashes before, the row is found later. */
   afterCommit(by: string, row: object): Promise<void>;
 }
 
@@ -198,8 +183,8 @@ function placeOf(db: Db, layouts: Layouts): Place {
 }
 
 /**
- * Creates the read access. Each statement that the caller builds with `db` or `sql` is checked before it is sent: a
- * statement that writes throws.
+ * Statements that the caller builds with `db` or `sql` are checked before they are sent. A statement that writes
+ * throws.
  */
 function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   const place = placeOf(plain, layouts);
@@ -210,7 +195,6 @@ function createReadTx(plain: Db, layouts: Layouts): ReadTx {
   return Object.assign(tables, { db }, sqlOver(db));
 }
 
-/** Creates the read and write access. `wake` is called for each row that the transaction makes due immediately. */
 function createTx(plain: Db, layouts: Layouts, wake: AfterCommit): Tx {
   const place = placeOf(plain, layouts);
   const db = place.renaming;
@@ -270,10 +254,7 @@ function sqlOver(db: Db): Pick<ReadTx, 'sql'> {
   };
 }
 
-/**
- * Gives access to the tables of the database. The access object of a table is created when it is first used, because a
- * transaction uses only a few tables.
- */
+/** The access object of a table is created on first use, because a transaction uses only a few tables. */
 class Opened {
   readonly #open: (entity: object) => unknown;
 

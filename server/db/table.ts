@@ -2,27 +2,17 @@ import type { EntityMetadata } from '@mikro-orm/core';
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { asJson, type Database, type Db, readInstant, type Sql } from './kysely.ts';
 
-/**
- * Selects rows by the values of columns. An array means any of its values. Operators such as `>` are not possible, so
- * that a value from a request cannot become an operator.
- */
+/** An array means any of its values. There are no operators, so that a value from a request cannot become one. */
 export type Where<Row> = Partial<{ [K in keyof Row]: Row[K] | readonly NonNullable<Row[K]>[] }>;
 
-/** Sorting by one or more columns. */
 type Order<Row> = Partial<Record<keyof Row, 'asc' | 'desc'>>;
 
 /** The maximum number of rows in one insert, because PostgreSQL binds at most 65,535 values. */
 const MOST_ROWS = 300;
 
-/**
- * The database connections with which a table runs its statements. `layoutNamed` returns the columns of another table
- * by the table's name in `Tx` (the object with all tables of a transaction).
- */
+/** `layoutNamed` returns the columns of another table by the table's name in `Tx`. */
 export interface Place {
-  /**
-   * `db` does not rename columns to camel case. The statements of a table use `db`, because they already return every
-   * column under the name of its property.
-   */
+  /** `db` does not rename columns, because a table's statements already return them under their property names. */
   readonly db: Db;
   readonly renaming: Db;
   layoutNamed(table: string): Layout;
@@ -41,16 +31,12 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     this.#layout = layout;
   }
 
-  /** Returns the matching row, or undefined. */
   async find(where: Where<Row>): Promise<Row | undefined> {
     const { table, list } = this.#layout;
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${matching(this.#layout, where)} limit 1`);
   }
 
-  /**
-   * Returns the matching row and related rows of other tables. One SQL statement reads all of them, so that no change
-   * can happen between two reads.
-   */
+  /** One statement reads the row and the related rows, so that no change can happen between two reads. */
   async findWith<Found extends Record<string, object>>(
     where: Where<Row>,
     beside: { [Name in keyof Found]: Beside<Found[Name]> },
@@ -70,7 +56,6 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return found as Row & { [Name in keyof Found]: Found[Name][] };
   }
 
-  /** Returns the matching rows, sorted by `orderBy`. `limit` is the maximum number of rows. */
   async list(
     where: Where<Row>,
     { orderBy = {}, limit, offset }: { orderBy?: Order<Row>; limit?: number; offset?: number } = {},
@@ -83,7 +68,6 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return (await statement.execute(this.#place.db)).rows;
   }
 
-  /** Counts the matching rows. */
   async count(where: Where<Row>): Promise<number> {
     const { table } = this.#layout;
     const statement = sql<{ count: bigint }>`select count(*) from ${table} where ${matching(this.#layout, where)}`;
@@ -118,25 +102,18 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     await affectedBy(this.#place, insertion(this.#layout, [row]));
   }
 
-  /** Inserts many rows, up to `MOST_ROWS` per statement. */
   async insertMany(rows: readonly Partial<Row>[]): Promise<void> {
     for (let from = 0; from < rows.length; from += MOST_ROWS)
       await affectedBy(this.#place, insertion(this.#layout, rows.slice(from, from + MOST_ROWS)));
   }
 
-  /**
-   * Inserts `row`, and the row `also` of another table if it is given. Inserts nothing if `row` has the same unique
-   * value as an existing row. Returns whether the rows were inserted.
-   */
+  /** Inserts nothing if `row` has the unique value of an existing row. Returns whether the rows were inserted. */
   async insertIfNew(row: Partial<Row>, also?: Also<object>): Promise<boolean> {
     const statement = sql`${insertion(this.#layout, [row])} on conflict do nothing`;
     return (await affectedBy(this.#place, withAlso(this.#place, statement, also))) === 1;
   }
 
-  /**
-   * Returns the matching row and locks it until the transaction ends. If another transaction holds the lock, the call
-   * waits for it, at most for the lock timeout of the database.
-   */
+  /** Locks the matching row until the transaction ends. Waits for another lock, at most for the lock timeout. */
   async lock(where: Where<Row>): Promise<Row | undefined> {
     if (!this.#place.db.isTransaction) throw new TypeError('lock works only inside store.transaction.');
     const { table, list } = this.#layout;
@@ -144,10 +121,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${isIt} limit 1 for update`);
   }
 
-  /**
-   * Updates the matching rows. For each updated row, also inserts the row `also` into another table, if it is given.
-   * Returns the number of updated rows.
-   */
+  /** Updates the matching rows, and inserts `also` once for each. Returns the number of updated rows. */
   async update(where: Where<Row>, patch: Partial<Row>, also?: Also<object>): Promise<number> {
     const columns = columnsOf(this.#layout, [patch]);
     if (columns.length === 0) return 0;
@@ -156,7 +130,6 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
     return affectedBy(this.#place, withAlso(this.#place, statement, also));
   }
 
-  /** Deletes the matching rows and returns their number. */
   async delete(where: Where<Row>): Promise<number> {
     const statement = sql`delete from ${this.#layout.table} where ${matching(this.#layout, where)}`;
     return affectedBy(this.#place, statement);
@@ -179,10 +152,7 @@ function insertion(layout: Layout, rows: readonly object[]): Sql {
   return sql`insert into ${layout.table} (${names(columns)}) values ${sql.join(tuples)}`;
 }
 
-/**
- * Combines two writes in one statement: `first`, and the insert of the row `also`. The row is inserted once for each
- * row that `first` writes, so that the statement reports the same number of rows.
- */
+/** `also` is inserted once for each row that `first` writes, so that the statement reports the same number of rows. */
 function withAlso(place: Place, first: Sql, also: Also<object> | undefined): Sql {
   if (!also) return first;
   const layout = place.layoutNamed(also.table);
@@ -205,9 +175,8 @@ function names(columns: readonly Column[]): Sql {
 }
 
 /**
- * Builds one SQL fragment with all values of a row. For each column, `around` returns the SQL text before and after the
- * value. One fragment is used instead of one per column, because each fragment stays in memory until the database has
- * responded.
+ * `around` returns the SQL text before and after a value. One fragment is used instead of one per column, because each
+ * fragment stays in memory until the database has responded.
  */
 function listed(columns: readonly Column[], row: object, around: (column: Column) => [string, string]): Sql {
   const texts = [''];
@@ -219,10 +188,6 @@ function listed(columns: readonly Column[], row: object, around: (column: Column
   return sql(texts as object as TemplateStringsArray, ...columns.map((column) => bound(column, row)));
 }
 
-/**
- * Returns the value of a property as it is bound to a statement. The value of a JSON column is bound as JSON. For a
- * missing property, the default value of the column is used.
- */
 function bound({ name, kind }: Column, row: object): unknown {
   const value = (row as Record<string, unknown>)[name];
   if (value === undefined) return DEFAULT;
@@ -231,22 +196,15 @@ function bound({ name, kind }: Column, row: object): unknown {
 
 const DEFAULT = sql.raw('default');
 
-/**
- * A row of another table that is inserted by the same SQL statement as the main write, so that both succeed or fail
- * together.
- */
+/** A row that is inserted by the same statement as the main write, so that both succeed or fail together. */
 interface Also<Row extends object> {
   /** The name of the table as a property of `Tx`, for example `orders`. */
   table: string;
   row: Partial<Row>;
 }
 
-/**
- * Selects rows of another table that are read together with a found row. Their column `by` has the same value as the
- * column `by` of the found row.
- */
+/** Rows of another table whose column `by` has the same value as the column `by` of the found row. */
 export interface Beside<Row extends object> {
-  /** The name of the table as a property of `Tx`, for example `orders`. */
   table: string;
   by: keyof Row & string;
   where?: Where<Row>;
@@ -262,10 +220,7 @@ interface AnyBeside {
 
 type Part = [name: string, of: AnyBeside, layout: Layout];
 
-/**
- * Builds the SQL that selects the related rows as a JSON array, or null if there are no rows. Values that JSON would
- * round or reformat, such as a bigint, are selected as text.
- */
+/** The related rows as a JSON array, null if there are none. Values that JSON would round are selected as text. */
 function rowsAsJson(owner: Layout, [, { by, where = {}, orderBy = {} }, layout]: Part): Sql {
   const belongs = sql`${layout.column(by).ref} = ${owner.column(by).ref}`;
   return sql`(select json_agg(one) from (select ${layout.jsonList} from ${layout.table}
@@ -281,7 +236,6 @@ function inOrder(layout: Layout, orderBy: object): Sql {
 
 const DESCENDING = sql.raw(' desc');
 
-/** Converts a row that was selected as JSON. */
 function fromJson(layout: Layout, found: Record<string, unknown>): object {
   return Object.fromEntries(
     layout.names.map((name) => {
@@ -293,10 +247,7 @@ function fromJson(layout: Layout, found: Record<string, unknown>): object {
   );
 }
 
-/**
- * Builds the SQL condition for `where`. An array matches any of its values, and null matches `is null`. undefined and
- * other objects throw an error before a statement is sent.
- */
+/** An array matches any of its values, and null matches `is null`. undefined and other objects throw an error. */
 function matching(layout: Layout, where: object): Sql {
   const parts = Object.entries(where).map(([key, value]) => {
     const { name, ref } = layout.column(key);
@@ -325,16 +276,12 @@ interface Column {
   readonly kind: 'json' | 'bigint' | 'instant' | 'day' | 'plain';
 }
 
-/** The columns of a table, as MikroORM's entity class defines them. */
 export interface Layout {
   readonly name: string;
   readonly table: Sql;
   /** The property names of all columns of the table. */
   readonly names: readonly string[];
-  /**
-   * The SQL list of all columns. `*` is not used, because a prepared statement with `*` fails after a migration adds a
-   * column.
-   */
+  /** `*` is not used, because a prepared statement with `*` fails after a migration adds a column. */
   readonly list: Sql;
   readonly jsonList: Sql;
   /** Returns the column of a property. Throws if the table has no column for this property name. */

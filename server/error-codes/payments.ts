@@ -1,7 +1,6 @@
 // Error codes in four groups: payments, pay-per-call, the catalog (projects, payers, products and coins), and the
 // credentials of channels (configurations and certificates).
 
-/** Errors of orders, refunds, bills, disputes and webhooks, and errors of calls to a channel. */
 export const paymentsCodes = {
   amount_invalid: {
     title: 'Amount invalid',
@@ -162,7 +161,6 @@ export const paymentsCodes = {
   },
 } as const;
 
-/** Errors of pay-per-call (resources that are paid for each call). */
 export const skillpayCodes = {
   fulfilment_failed_refund_failed: {
     title: 'Fulfilment failed, refund failed',
@@ -263,7 +261,6 @@ export const skillpayCodes = {
   },
 } as const;
 
-/** Errors of projects, payers, products and coins. */
 export const catalogCodes = {
   biz_no_used: {
     title: 'bizNo already used',
@@ -322,7 +319,6 @@ export const catalogCodes = {
   },
 } as const;
 
-/** Errors of channel configurations and certificates. */
 export const credentialsCodes = {
   certificate_exists: {
     title: 'Certificate already exists',

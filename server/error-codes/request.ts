@@ -1,6 +1,5 @@
 // Error codes in two groups: errors that any request can get, and errors of authentication and authorization.
 
-/** Errors of any request: its body, rate limits, its Idempotency-Key, and failures of the service. */
 export const requestCodes = {
   body_incomplete: {
     title: 'Incomplete body',
@@ -123,7 +122,6 @@ export const requestCodes = {
   },
 } as const;
 
-/** Errors of authentication and authorization: credentials, scopes, sessions, accounts. */
 export const accessCodes = {
   beyond_projects: {
     title: 'Beyond the projects of the account',

@@ -14,10 +14,7 @@ export function newWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/**
- * The headers of a signed message (Standard Webhooks 1.0). They contain one `v1` signature per secret, in the sequence
- * of `secrets`.
- */
+/** The headers of a signed message (Standard Webhooks 1.0), with one `v1` signature per secret in their sequence. */
 export function signedHeaders(
   secrets: readonly string[],
   { id, at, body }: { id: string; at: Date; body: string },
@@ -30,7 +27,6 @@ export function signedHeaders(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
-/** The result of one delivery attempt. */
 interface Attempt {
   at: Date;
   /** The HTTP status of the receiver's response; null if there was no complete response. */
@@ -39,7 +35,6 @@ interface Attempt {
   durationMs: number;
 }
 
-/** An event without the two columns that a delivery attempt does not need. */
 export type Message = Omit<EventRow, 'notifyUrl' | 'dedupe'>;
 
 /** Sends an event once, signed with every secret. Never throws: an error is returned in the result. */
@@ -80,17 +75,12 @@ function messageOf(error: unknown): string {
 const MINUTE = 60;
 const HOUR = 3600;
 
-/**
- * Pauses between attempts, in seconds. After the last of these pauses, attempts are made every 6 hours, until 72 hours
- * after the creation of the delivery.
- */
+/** Pauses between attempts (seconds), then every 6 hours until 72 hours after the creation of the delivery. */
 const PAUSES = [10, 30, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 4 * HOUR] as const;
 const LAST_PAUSE = 6 * HOUR;
 const GIVE_UP_AFTER = 72 * HOUR;
 
-/**
- * When a delivery is retried after `attempts` failed attempts; null if that would be more than 72 hours after `began`.
- */
+/** When a delivery is retried; null if that would be more than 72 hours after `began`. */
 export function nextAttempt(attempts: number, began: Date, now: Date): Date | null {
   const next = now.getTime() + (PAUSES[attempts - 1] ?? LAST_PAUSE) * 1000;
   return next > began.getTime() + GIVE_UP_AFTER * 1000 ? null : new Date(next);
@@ -98,10 +88,7 @@ export function nextAttempt(attempts: number, began: Date, now: Date): Date | nu
 
 const place = (clientId: string) => ({ table: 'webhooks', id: clientId, column: 'secret', version: 1 });
 
-/**
- * Encrypts the signing secret of an application's webhook. The encrypted text may be stored in the column of the
- * current secret or of the previous secret.
- */
+/** Encrypts a signing secret, for the column of the current secret or of the previous one. */
 export function encryptSecret(encryption: SecretEncryption, clientId: string, secret: string): string {
   return encryption.encrypt(place(clientId), secret);
 }
@@ -112,8 +99,8 @@ export function openSecret(encryption: SecretEncryption, clientId: string, encry
 }
 
 /**
- * Returns the secrets with which messages are signed now. There are two while a new secret replaces an old one: during
- * the grace period, or while a prepared secret waits for its confirmation. Throws DecryptionFailed.
+ * The secrets that sign now. There are two in the grace period after a change, or while a prepared secret is not
+ * confirmed. Throws DecryptionFailed.
  */
 export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, now: Date): string[] {
   const encrypted = [row.encryptedSecret];
@@ -139,8 +126,8 @@ export function bareWebhook(encryption: SecretEncryption, clientId: string, secr
 }
 
 /**
- * Returns the webhook row of an application. If there is no row, one is created with a new secret, so that deliveries
- * to the notifyUrl of orders are also signed.
+ * Returns the application's webhook row. A missing row is created with a new secret, so that deliveries to the
+ * notifyUrl of orders are also signed.
  */
 async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encryption' | 'now'>, clientId: string) {
   const found = await tx.webhooks.find({ clientId });
@@ -150,16 +137,10 @@ async function webhookOf(tx: Tx, { encryption, now }: Pick<EventPorts, 'encrypti
   return (await tx.webhooks.find({ clientId })) ?? made;
 }
 
-/**
- * HTTP status with which a receiver rejects all future deliveries (RFC 9110 §15.5.11). Standard Webhooks requires
- * senders to stop.
- */
+/** With 410, a receiver rejects all later deliveries (RFC 9110 §15.5.11); Standard Webhooks then requires to stop. */
 const GONE = 410;
 
-/**
- * Creates the function that sends one delivery. The caller must have leased the delivery, that is, reserved it for a
- * limited time. The function stores the result and the time of the next attempt.
- */
+/** Creates the function that sends one delivery, which the caller must have leased, and stores the result. */
 export function deliverEvent(ports: EventPorts) {
   const { store, now, encryption, checkpoint } = ports;
   return async (deliveryId: string): Promise<void> => {
@@ -181,7 +162,6 @@ export function deliverEvent(ports: EventPorts) {
   };
 }
 
-/** The order and refund numbers of an event. */
 function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
   const { orderNo, refundNo } = payload;
   return {
@@ -190,10 +170,7 @@ function numbersOf({ payload }: EventRow): Pick<Work, 'orderNo' | 'refundNo'> {
   };
 }
 
-/**
- * Returns the delivery, its event and its webhook. Returns undefined if the delivery must not be sent. If the webhook
- * is disabled, the delivery is cancelled.
- */
+/** Returns undefined if the delivery must not be sent. The delivery of a disabled webhook is cancelled. */
 async function prepare(tx: Tx, ports: EventPorts, id: string) {
   const delivery = await tx.deliveries.find({ id, state: 'pending' });
   const event = delivery && (await tx.events.find({ id: delivery.eventId }));

@@ -3,51 +3,31 @@ import { type EventFilter, listEvents, settledHead } from '../db/queries/events.
 import type { ReadTx } from '../db/store.ts';
 import type { EventPorts } from './ports.ts';
 
-/** The columns of an event that a filter can test. */
 type LogRow = Pick<EventRow, 'sequence' | 'type' | 'clientId' | 'project' | 'objectNo' | 'createdAt'>;
 
 /**
- * The new events for one follower (an open event stream). `events` are the events that match its filter. The follower
- * has now received all matching events up to the sequence number `upTo`.
+ * Events for a follower of the feed. With them the follower has all matching events up to the sequence number `upTo`.
  */
 interface News<Row = EventRow> {
   events: Row[];
   upTo: bigint;
 }
 
-/**
- * How a feed (see `EventFeed`) reads the event log from the database: the function that reads events, and limits for
- * the number of events. A feed may read complete events or only some of their columns.
- */
+/** How a feed reads the event log: complete events, or only some of their columns. */
 export interface Reader<Row extends LogRow> {
-  /**
-   * Returns events that match `filter` and have a sequence number above `after`, sorted by sequence number. The
-   * parameters are those of `listEvents`.
-   */
+  /** The parameters are those of `listEvents`. */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
-  /**
-   * `page`: how many events one database read returns at most. `kept`: how many events the feed keeps in memory at
-   * most.
-   */
+  /** `page`: most events per database read. `kept`: most events that the feed keeps in memory. */
   page: number;
   kept: number;
 }
 
-/**
- * Distributes new events to open event streams (followers). One loop per process polls the event log and keeps the
- * newest events in memory, so that each stream does not read the database.
- */
+/** One loop per process polls the log and keeps the newest events in memory, so that streams read no database. */
 export interface EventFeed<Row = EventRow> {
-  /**
-   * Starts to follow the event log. Returns the highest sequence number up to which the log is complete. After each
-   * call of `join`, `leave` must be called once.
-   */
+  /** Returns the number up to which the log is complete. Each call of `join` needs one call of `leave`. */
   join(): Promise<bigint>;
   leave(): void;
-  /**
-   * Returns the matching events after a sequence number. Recent events are read from memory, older events from the
-   * database.
-   */
+  /** Returns the matching events after a sequence number, recent ones from memory, older ones from the database. */
   since(filter: EventFilter, after: bigint): Promise<News<Row>>;
   /** Resolves after the next poll, with or without new events. */
   tick(): Promise<void>;

@@ -5,13 +5,8 @@ import type { UrlRule } from '../outgoing/url-rule.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { EmitCredentialChange } from '../identity/ports.ts';
 
-/** Encrypts and decrypts the signing secrets of webhooks. */
 export type SecretEncryption = Pick<Encryption, 'encrypt' | 'open'>;
 
-/**
- * What the code for events and webhooks needs from other parts of the service, for example the database and the
- * function that sends requests.
- */
 export interface EventPorts extends Pick<Ports, 'store' | 'now' | 'checkpoint' | 'log'> {
   encryption: SecretEncryption;
   /** Sends a request to a URL that a merchant has configured. */

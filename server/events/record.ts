@@ -7,7 +7,7 @@ import { traceParent } from '../work.ts';
 import type { EmitCredentialChange } from '../identity/ports.ts';
 
 /**
- * All event types. Merchants can receive all of them except `app.credentials_changed`, which only administrators see.
+ * The types of events. Merchants can receive all types except `app.credentials_changed`, which only administrators see.
  */
 export const EVENT_TYPES = [
   'order.paid',
@@ -30,10 +30,7 @@ export const EVENT_TYPES = [
   'app.credentials_changed',
 ] as const;
 
-/**
- * Creates the function that records `app.credentials_changed`. The event belongs to the project's console application,
- * so only administrators see it in the event log and its stream, and no merchant receives it.
- */
+/** Records `app.credentials_changed` for the project's console application, so that no merchant receives it. */
 export function emitCredentialChange(
   now: () => Date,
   consoleApp: (project: string, at: Date) => Pick<ApiAppRow, 'clientId'>,
@@ -54,9 +51,8 @@ export function emitCredentialChange(
 }
 
 /**
- * Creates the function that appends an event to the log and creates its delivery. It runs in the transaction of the
- * change that the event reports. The delivery row is committed together with the event, so nothing is sent before the
- * commit. An event with the same object, type and dedupe value is recorded only once.
+ * Creates the function that appends an event and its delivery in the transaction of the change, so that nothing is sent
+ * before the commit. An event with the same object, type and dedupe value is recorded only once.
  */
 export function recordEvents(now: () => Date) {
   return async (tx: Tx, event: NewEvent): Promise<void> => {

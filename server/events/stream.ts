@@ -4,12 +4,11 @@ import { AppError } from '../errors.ts';
 import type { EventFeed } from './feed.ts';
 import { viewConsoleEvent } from './view.ts';
 
-/** The timing of streams; tests use shorter times. */
 export interface StreamOptions {
   heartbeatMs?: number;
   /**
-   * Maximum time (ms) between two checks of the caller's token while nothing is sent. Before each message the token is
-   * always checked.
+   * Maximum time (ms) between two checks of the token while no message is sent. The token is also checked before each
+   * message.
    */
   recheckMs?: number;
   /** Whether the server is shutting down. The streams then end, and their clients reconnect to another server. */
@@ -22,10 +21,7 @@ type Looks = AsyncIterable<string>;
 /** Checks the caller's token; throws if the token is no longer valid. */
 export type StillAllowed = () => Promise<unknown>;
 
-/**
- * Creates the function that opens event streams (text/event-stream, WHATWG HTML §9.2). When the caller's token is no
- * longer valid, the stream sends the message `error` and ends.
- */
+/** Opens event streams (WHATWG HTML §9.2). If the caller's token becomes invalid, a stream sends `error` and ends. */
 export function guardedStreams({
   heartbeatMs = 15_000,
   recheckMs = 1_000,
@@ -56,10 +52,7 @@ export function guardedStreams({
   };
 }
 
-/**
- * Returns the error code if the caller's token is refused; undefined if it is still valid. If the check itself fails, a
- * code is also returned: the stream ends, because nothing may be sent without a check.
- */
+/** If the check itself fails, a code is also returned, because nothing may be sent without a check. */
 async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   try {
     await check();
@@ -70,21 +63,17 @@ async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   }
 }
 
-/** A request for a stream of the event log. */
 interface StreamRequest {
   filter: EventFilter;
   /**
-   * The last sequence number that the client has received. undefined = the client receives new events, and with
-   * `filter.since` also all events since that time.
+   * The last sequence number that the client received. undefined = the client gets only new events. If `filter.since`
+   * is set, it also gets all events since that time.
    */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
 
-/**
- * Creates the function that opens streams of the event log. The `id` of a message is the sequence number, and `data` is
- * the event as administrators see it.
- */
+/** Creates the function that opens streams of the event log; the `id` of a message is the sequence number. */
 export function eventStreams(feed: EventFeed, options: StreamOptions = {}) {
   const open = guardedStreams(options);
   return ({ filter, after, stillAllowed }: StreamRequest): Readable => open(follow(feed, filter, after), stillAllowed);

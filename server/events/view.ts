@@ -53,10 +53,7 @@ export function viewDelivery({ delivery, type, tries }: DeliveryStory) {
   };
 }
 
-/**
- * A page of the event log. `next` is the sequence number after which the next page begins; null = there is no next
- * page.
- */
+/** `next` is the sequence number after which the next page begins; null = there is no next page. */
 export interface EventPage<Item> {
   items: Item[];
   next: bigint | null;
@@ -75,10 +72,8 @@ export function readEvents({ store }: Pick<EventPorts, 'store'>) {
     return { items: shown.map(view), next: rows.length > limit ? (shown.at(-1)?.sequence ?? null) : null };
   };
   return {
-    /** Returns the events of one application, in the form for the application. */
     own: (filter: EventFilter & { clientId: string }, after: bigint, limit: number) =>
       page(filter, after, limit, viewEvent),
-    /** Returns the events of all applications, in the form for administrators. */
     all: (filter: EventFilter, after: bigint, limit: number) => page(filter, after, limit, viewConsoleEvent),
   };
 }

@@ -26,15 +26,10 @@ interface WebhookChange {
   enabled?: boolean | undefined;
 }
 
-/**
- * The options for replacing a webhook signing secret. For `graceSeconds`, messages are also signed with the old secret.
- */
+/** For `graceSeconds`, messages are also signed with the old secret. */
 interface SecretRotation {
   graceSeconds: number;
-  /**
-   * If true, the new secret is only prepared: the old secret stays current until the caller sends the new secret back
-   * as `secret`.
-   */
+  /** The new secret is only prepared: the old one stays current until the caller sends the new one as `secret`. */
   prepare?: boolean | undefined;
   secret?: string | undefined;
 }
@@ -49,17 +44,15 @@ class WebhookNotConfigured extends Conflict {
   }
 }
 
-/**
- * Creates the operations on webhooks: settings, secrets, test event, list of deliveries, and sending an event again.
- */
+/** Creates the operations on webhooks: settings, secrets, test event, deliveries, and sending an event again. */
 export function webhookOperations(ports: EventPorts) {
   const { store, now, encryption, emitCredentialChange: emitChange } = ports;
   return {
     get: (clientId: string) => store.read(async (tx) => viewWebhook(await existing(tx, clientId), now())),
 
     /**
-     * Creates or changes a webhook. When a webhook is created, the response contains its secret. `mayRedirect` is
-     * called before a new URL is stored. It throws if the caller may not change where events are sent.
+     * Only the response to the creation contains the secret. `mayRedirect` is called before a new URL is stored; it
+     * throws if the caller may not change where events are sent.
      */
     put: (actor: Actor, clientId: string, change: WebhookChange, mayRedirect?: () => void) =>
       store.transaction(async (tx) => {
@@ -79,9 +72,8 @@ export function webhookOperations(ports: EventPorts) {
       }),
 
     /**
-     * Creates a new signing secret for an application's webhook and returns it once. For `graceSeconds`, messages are
-     * also signed with the old secret. If `prepare` is true, the old secret stays the current one and messages are
-     * signed with both. The caller makes the new secret the current one by a second call that sends it as `secret`.
+     * Creates a new signing secret and returns it once. If `prepare` is true, the old secret stays the current one
+     * until a second call sends the new secret as `secret`; until then, messages are signed with both.
      */
     rotateSecret: (actor: Actor, clientId: string, { graceSeconds, prepare, secret: given }: SecretRotation) =>
       store.transaction(async (tx) => {
@@ -154,9 +146,7 @@ export function webhookOperations(ports: EventPorts) {
         };
       }),
 
-    /**
-     * Sends an event again with the same event id. If a delivery of the event is pending, this delivery is sent now.
-     */
+    /** Sends an event again with the same event id. A pending delivery of the event is sent now. */
     resend: (actor: Actor, eventId: string) =>
       store.transaction(async (tx) => {
         const event = await tx.events.find({ id: eventId });
@@ -213,7 +203,6 @@ export function webhookOperations(ports: EventPorts) {
   }
 }
 
-/** The columns of an audit entry that describe the actor. */
 function by({ kind, name, ip, requestId }: Actor) {
   return { actorKind: kind, actor: name, ip: ip ?? null, requestId: requestId ?? null };
 }

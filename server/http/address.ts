@@ -7,9 +7,8 @@ export function hostAndPort({ host, port }: { host: string; port: number }): str
 }
 
 /**
- * Detects a wrong public URL. The URL is wrong if it leads to this machine by plain HTTP, but to a port on which the
- * service does not listen. Then the listen address is returned, otherwise null. The URL counts as correct if a proxy is
- * configured or the listen port is unknown (0).
+ * The listen address, if the public URL leads to this machine by plain HTTP, but to another port; else null. The URL
+ * counts as correct if a proxy is configured or the listen port is unknown (0).
  */
 export function listensElsewhere(
   { publicUrl, trustedProxies }: { publicUrl: string; trustedProxies: number },
@@ -26,7 +25,6 @@ export function metricsUrl(listen: { host: string; port: number }, port = listen
   return `http://${hostAndPort({ host: listen.host, port })}/metrics`;
 }
 
-/** The port of a listen address cannot be opened; `key` is the configuration key of the address. */
 class CannotListen extends LocalError {
   constructor(code: 'address_in_use' | 'address_unusable', key: string, why: string, hint: string, cause: unknown) {
     super(code, code === 'address_in_use' ? 409 : 503, `${key}: ${why}.`, { cause, hint });

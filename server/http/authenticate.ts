@@ -9,10 +9,7 @@ import { HOST_PREFIX, SESSION_COOKIE, checkCsrf, isSafe, readCookies } from './c
 import { type EdgeContext, setRateLimitHeaders } from './edge.ts';
 import { requireAllProjects } from './project-scope.ts';
 
-/**
- * Authenticates the caller and checks the authorization that the contract of the route requires. Throws 401, 403 or
- * 429.
- */
+/** Authenticates the caller and checks the authorization that the contract requires. Throws 401, 403 or 429. */
 export async function authenticate(
   ctx: EdgeContext,
   auth: Auth,
@@ -37,10 +34,7 @@ export async function authenticate(
   return app;
 }
 
-/**
- * Verifies the token for an unknown path below `/api`. A caller without a token gets 401 for every path, so it cannot
- * find out which paths exist.
- */
+/** A caller without a token gets 401 for every path below `/api`, so it cannot find out which paths exist. */
 export async function authenticateUnknown(ctx: EdgeContext): Promise<void> {
   if (ctx.path.startsWith('/api/v1/')) await authenticate(ctx, { admin: 'viewer', projectScope: 'own' });
   else if (ctx.path.startsWith('/api/v2/')) await authenticate(ctx, 'any-token');
@@ -56,7 +50,7 @@ function requireAdminNetwork(ctx: EdgeContext): void {
   throw new Forbidden('ip_not_allowed', 'Your IP address is not allowed to use the console.');
 }
 
-/** Authenticates the application by `Authorization: Bearer` only (RFC 6750 §2.1) and counts the request for its rate limit. */
+/** Accepts `Authorization: Bearer` only (RFC 6750 §2.1) and counts the request for the rate limit. */
 async function authenticateApp(ctx: EdgeContext, key?: RequestKey): Promise<AppCaller> {
   const header = ctx.req.headers.authorization;
   if (header === undefined) throw new Unauthenticated();
@@ -86,9 +80,8 @@ async function countRequest(ctx: EdgeContext, app: AppCaller): Promise<void> {
 }
 
 /**
- * Authenticates the administrator by the JWT of `Authorization: Bearer`, or of the cookie if the header is absent. A
- * wrong header is rejected even if the cookie is valid. If the cookie is used, methods that change data also need the
- * CSRF token.
+ * Uses the JWT of `Authorization: Bearer`, or of the cookie if the header is absent. A wrong header is rejected even if
+ * the cookie is valid. With the cookie, methods that change data also need the CSRF token.
  */
 async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
   const credential = readAdminCredential(ctx.req.headers, ctx.edge.secure, isSafe(ctx.method));
@@ -103,7 +96,6 @@ async function authenticateAdmin(ctx: EdgeContext): Promise<AdminCaller> {
   return admin;
 }
 
-/** Throws 403 if the configuration requires a second factor and the administrator has not enrolled one yet. */
 function requireEnrolled({ secondFactor }: AdminCaller): void {
   if (secondFactor !== 'missing') return;
   throw new Forbidden('second_factor_enrolment_required', 'Your account needs a second factor and has none yet.', {
@@ -113,16 +105,12 @@ function requireEnrolled({ secondFactor }: AdminCaller): void {
 
 const RANK: Readonly<Record<Role, number>> = { viewer: 0, operator: 1, admin: 2 };
 
-/** Throws 403 unless the administrator has at least this role. */
 function requireRole({ role }: AdminCaller, needed: Role): void {
   if (RANK[role] >= RANK[needed]) return;
   throw new Forbidden('role_insufficient', `Your role is ${role}, but this operation needs the role ${needed}.`);
 }
 
-/**
- * Throws 403 unless the session confirmed its password and second factor within the last five minutes. `wanted` chooses
- * one of the two rules of `Confirmed`.
- */
+/** Throws 403 unless the session was confirmed within the last five minutes, by the rule `wanted` of `Confirmed`. */
 export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wanted: keyof Confirmed): void {
   if (confirmed[wanted]) return;
   const [what, sent] =
@@ -134,10 +122,7 @@ export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wante
   });
 }
 
-/**
- * Records in the audit log that a request was refused, because the session had not confirmed the password. If the
- * database fails, the refusal is still sent.
- */
+/** Records in the audit log that a confirmation was missing. If the database fails, the refusal is still sent. */
 export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise<void> {
   const { caller, id, ip, route } = ctx.state;
   if (!(error instanceof AppError) || error.code !== 'password_confirmation_required') return;
@@ -148,10 +133,7 @@ export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise
   });
 }
 
-/**
- * Returns the administrator's token: from the header, or from the cookie if the header is absent. undefined if both are
- * absent.
- */
+/** The administrator's token: from the header, or from the cookie if the header is absent. */
 export function readAdminCredential(
   headers: IncomingHttpHeaders,
   secure: boolean,
@@ -179,9 +161,8 @@ function sessionCookies({ cookie, 'sec-fetch-site': site }: IncomingHttpHeaders,
 const NETWORK_TIMES = 10;
 
 /**
- * Counts an invalid token or session for the IP address and its network, and throws the error again. Above the limit, a
- * 429 is thrown instead. Valid tokens are not counted and need no query. Failures of other callers at the same address
- * do not block them.
+ * Counts an invalid token or session for the IP address and its network; above the limit, throws 429 instead. Valid
+ * tokens are not counted, so failures of other callers at the same address do not block them.
  */
 async function refuseBadCredential(ctx: EdgeContext, error: unknown): Promise<never> {
   const limit = ctx.edge.badCredentialsPerMinute;

@@ -8,7 +8,6 @@ import { type Edge, type RateLimits, type RefusalPage, type Requests, securityHe
 import type { Metrics } from './metrics.ts';
 import { type RouteGroup, refuseUnserved } from './router.ts';
 
-/** The configuration that the HTTP layer needs. */
 export interface HttpConfig {
   environment: 'development' | 'staging' | 'production';
   server: {
@@ -20,7 +19,6 @@ export interface HttpConfig {
   rateLimit: { perApp: number; badCredentialsPerMinute: number };
 }
 
-/** The dependencies of the Koa application. Other folders provide the implementations. */
 export interface KoaParts {
   config: HttpConfig;
   logger: Logger;
@@ -31,7 +29,7 @@ export interface KoaParts {
   withKey: WithKey;
   router: RouteGroup;
   metrics?: Metrics;
-  /** Creates the error page for browsers. Absent = browsers get the JSON error response (problem document) like other clients. */
+  /** Absent = browsers get the JSON error response (problem document) like other clients. */
   refusalPage?: RefusalPage;
   /** Additional response headers that web pages of other origins may read (CORS). */
   exposedHeaders?: readonly string[];

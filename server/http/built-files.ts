@@ -6,9 +6,8 @@ import { Worker } from 'node:worker_threads';
 import type { Encoded } from './contract.ts';
 
 /**
- * Returns a function that reads generated files. A build contains them in `folder` next to `http/`, so a running
- * service generates none. In a source checkout a program of `offline/` generates them on first use, in a worker thread,
- * because the computation would block other requests. The function returns undefined if the file does not exist.
+ * A source checkout generates the files in a worker thread, because the computation would block other requests. The
+ * function returns undefined if the file does not exist.
  */
 function builtFiles<Name extends string>(
   folder: string,
@@ -30,10 +29,7 @@ function builtFiles<Name extends string>(
   };
 }
 
-/**
- * Returns a function that creates a value on its first call and then returns the same value. After a failure, the next
- * call tries again.
- */
+/** Calls `make` once and then returns the same value. After a failure, the next call tries again. */
 export function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {
@@ -48,7 +44,6 @@ export function once<T>(make: () => Promise<T>): () => Promise<T> {
 /** Reads a guide that was generated from its Markdown as HTML, for example `zh/webhooks.html`. */
 export const readGuideFile = builtFiles<string>('guides', 'guide-thread');
 
-/** Content security policy of the explorer: scripts, styles and requests of its own origin only. */
 export const explorerPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -60,10 +55,7 @@ export const swaggerAssets = [
   'favicon-32x32.png',
 ] as const;
 
-/**
- * The files of the API explorer and their media types. `doc.json` describes the whole API. `merchant.json` and
- * `console.json` describe only the part for merchants or for administrators, and each part has its own page.
- */
+/** `doc.json` describes the whole API; `merchant.json` and `console.json` are parts with a page of their own. */
 export const explorerFiles = {
   'doc.json': 'application/json; charset=utf-8',
   'index.html': 'text/html; charset=utf-8',
@@ -89,10 +81,7 @@ export const codedNames = (name: ExplorerFile): Record<keyof Encoded, CodedFile>
 
 type CodedFile = `${ExplorerFile}.${'br' | 'gz'}`;
 
-/**
- * Returns a file of the API explorer with its compressed versions; a source checkout has no compressed ones. All
- * responses share one buffer, because a copy for each slow client would stay in memory.
- */
+/** A file of the explorer. All responses share one buffer, because a copy for each slow client would stay in memory. */
 export async function readExplorerFile(name: ExplorerFile): Promise<{ body: Buffer; encoded: Encoded }> {
   const body = Buffer.from((await read(name))!);
   const encoded: Partial<Record<keyof Encoded, Buffer>> = {};

@@ -9,9 +9,8 @@ import type { AppTerms, RequestKey, KeptKey, KeyClaim } from '../payments/idempo
 export type Role = 'viewer' | 'operator' | 'admin';
 
 /**
- * Whether the session may run operations that need a fresh confirmation. `always`: the password and the second factor
- * were confirmed within the last five minutes. `where-live`: the same, or the setting Debug is on. While Debug is on,
- * live channels (real money) are refused.
+ * `always`: password and second factor were confirmed within the last five minutes. `where-live`: they were confirmed,
+ * or the setting Debug is on. While Debug is on, live channels (real money) are refused.
  */
 export interface Confirmed {
   readonly always: boolean;
@@ -33,9 +32,7 @@ export interface AdminCaller {
   readonly confirmed: Confirmed;
 }
 
-/**
- * An authenticated API application. `scopes` are the rights that its token names and that the application still has.
- */
+/** `scopes` are the rights that the token names and that the application still has. */
 export interface AppCaller {
   readonly kind: 'app';
   readonly clientId: string;
@@ -45,21 +42,14 @@ export interface AppCaller {
   readonly mode?: string;
   /** Requests per minute for this application. 0 = no limit; absent = the configured `RateLimit.PerApp`. */
   readonly rateLimit?: number;
-  /**
-   * The rules of the application for late payments, and its limits for orders and refunds. Absent = they were not read
-   * together with the token.
-   */
+  /** Rules for late payments, and limits for orders and refunds. Absent = not read together with the token. */
   readonly terms?: AppTerms;
-  /**
-   * The response stored under the request's Idempotency-Key, if the query that loaded the token also loaded it. null =
-   * there is none; absent = not looked up.
-   */
+  /** The response stored under the request's Idempotency-Key. null = there is none; absent = not looked up. */
   readonly kept?: KeptKey | null;
 }
 
 export type Caller = AdminCaller | AppCaller;
 
-/** The administrator's token as read from the request. */
 export interface AdminCredential {
   readonly token: string;
   readonly via: 'bearer' | 'cookie';
@@ -67,32 +57,21 @@ export interface AdminCredential {
   readonly safe: boolean;
 }
 
-/**
- * Verifies tokens and sessions; the folder `identity` implements it. Rejects with `Unauthenticated` (401) or
- * `Forbidden` (403).
- */
+/** Implemented by the folder `identity`. Rejects with `Unauthenticated` (401) or `Forbidden` (403). */
 export interface Authenticators {
   admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
   /** If `key` is set, also loads the response stored under that Idempotency-Key of the application. */
   app(token: string, ip: string, key?: RequestKey): Promise<AppCaller>;
-  /**
-   * Whether the CSRF token was made for the session with the id `jti`. The token contains an HMAC of the session id.
-   */
+  /** Whether the CSRF token was made for the session with the id `jti`. */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
-  /**
-   * Writes to the audit log that a session was refused an operation because it had not confirmed password and second
-   * factor; at most a few times per session.
-   */
+  /** Writes to the audit log that a session lacked a fresh confirmation; at most a few times per session. */
   noteUnconfirmed(
     admin: Pick<AdminCaller, 'username' | 'jti'>,
     refused: { operation: string; ip: string; requestId: string },
   ): Promise<void>;
 }
 
-/**
- * The kinds of objects that belong to projects. The value is the path parameter or body field that contains the id of
- * the object.
- */
+/** For each kind of object, the path parameter or body field that contains its id. */
 export const NAMED_BY = {
   project: 'code',
   app: 'client_id',
@@ -106,7 +85,6 @@ export const NAMED_BY = {
   cert: 'id',
 } as const;
 
-/** One of the kinds of objects in `NAMED_BY`. */
 export type Thing = keyof typeof NAMED_BY;
 
 /**
@@ -118,7 +96,6 @@ export type Thing = keyof typeof NAMED_BY;
  */
 export type ProjectScope = Thing | 'query' | 'body' | 'account' | 'filter' | 'service' | 'own';
 
-/** Looks up the projects of an object; other folders implement it. */
 export interface Belongings {
   /** Returns the projects of an object: several for a bill of a shared account; none if the object does not exist. */
   projectsOf(thing: Thing, id: string): Promise<readonly string[]>;
@@ -126,41 +103,25 @@ export interface Belongings {
   sharersOf(account: { project: string; payWay: string; account?: string | undefined }): Promise<readonly string[]>;
 }
 
-/** Requires an administrator with at least this role and access to the object of the request. */
 export interface AdminAuth {
   readonly admin: Role;
   readonly projectScope: ProjectScope;
-  /**
-   * If set, the session must have confirmed password and second factor within the last five minutes. The value chooses
-   * one of the two rules of `Confirmed`.
-   */
+  /** The session must have confirmed password and second factor within five minutes, by this rule of `Confirmed`. */
   readonly confirmed?: keyof Confirmed;
   /** If true, also allowed for administrators who must still enrol a second factor. */
   readonly enrolling?: true;
 }
 
-/**
- * The required authentication: none, any token of an application, an administrator, or a token of an application with
- * this scope.
- */
+/** `any-token` is any token of an application. */
 export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string };
 
-/**
- * Accepted kinds of request body; `raw`: any media type, unparsed, up to 256 KB (channel notifications); `stream`: a file of any size that
- * is processed while it arrives.
- */
+/** `raw`: any media type, unparsed, up to 256 KB (channel notifications); `stream`: a file of any size. */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
-/**
- * The media types of a response. The value is the schema of the JSON body, or `text` or `bytes`. For an event stream,
- * it is the schema of each message.
- */
+/** The value is the schema of the JSON body, or of each message of an event stream. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
-/**
- * The 304 response to a client that already has the current version. Every cacheable response has an entity tag, which
- * the client sends back to ask for a newer version.
- */
+/** The response to a client that already has the current version, as its entity tag shows. */
 export const UNCHANGED = { 304: {} } as const satisfies Contract['answers'];
 
 /** Size limits of uploaded files; `several`: the form field that may occur several times. */
@@ -171,19 +132,13 @@ export interface UploadLimits {
   readonly mostBytesInAll: number;
 }
 
-/**
- * A webhook event. `when` describes when the event is sent, and `object` is the schema of the event's object, for
- * example of an order.
- */
+/** `when` describes when the event is sent, and `object` is the schema of its object, for example of an order. */
 export interface WebhookContract {
   readonly when: string;
   readonly object: z.ZodType;
 }
 
-/**
- * The input, output and authentication of an endpoint. The endpoint and the OpenAPI document both use this contract, so
- * they cannot differ.
- */
+/** The endpoint and the OpenAPI document both use this contract, so they cannot differ. */
 export interface Contract {
   readonly auth: Auth;
   /** Schema of the path parameters; a parameter that does not match is a 404. */
@@ -193,10 +148,7 @@ export interface Contract {
   /** Schema of the read headers, by lower-case names; other headers are ignored. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
-  /**
-   * Schema of the response data. If `list` is set, it is the schema of one entry of the list. Fields that the schema
-   * does not name are removed from the response.
-   */
+  /** With `list`, the schema of one entry. Fields that the schema does not name are removed from the response. */
   readonly returns?: z.ZodType;
   /** Default 200. */
   readonly status?: 200 | 201 | 202 | 204;
@@ -208,22 +160,16 @@ export interface Contract {
   readonly bare?: true;
   /** Set if the handler returns a `Reply` that is not JSON. */
   readonly raw?: 'html' | 'stream';
-  /**
-   * Responses that are not the usual JSON response, for example a file or a redirect. The key is the HTTP status. The
-   * value contains the media types of the response and the schemas of its content.
-   */
+  /** Responses that are not the usual JSON, for example a file or a redirect, by HTTP status. */
   readonly answers?: Readonly<Record<number, MediaTypes>>;
   /**
    * If true, a browser must send the request from a page of the service itself (login). Requests with a session cookie
-   * are checked in this way even without the flag.
+   * are always checked in this way.
    */
   readonly sameSite?: true;
   /** If true, the endpoint supports `Idempotency-Key`. */
   readonly idempotent?: true;
-  /**
-   * Error codes that only this endpoint returns, in addition to the error codes that every endpoint can return. They
-   * are listed in the OpenAPI document.
-   */
+  /** Error codes that only this endpoint returns, in addition to those of every endpoint. */
   readonly errors?: readonly ErrorCode[];
   /** Default `['json']`. */
   readonly accepts?: readonly Accepts[];
@@ -237,10 +183,7 @@ export interface Contract {
   readonly hidden?: true;
 }
 
-/**
- * Response header of an operation that ignores the `Idempotency-Key` of the request, to warn that a retry may repeat
- * the operation.
- */
+/** Warns that an operation ignores the request's `Idempotency-Key`, so that a retry may repeat it. */
 export const KEY_IGNORED = 'Idempotency-Key-Ignored';
 
 /** Whether the operation changes data but ignores an `Idempotency-Key`. Operations that only read need no key. */
@@ -248,9 +191,6 @@ export function ignoresKey(method: string, { idempotent, headers }: Contract): b
   return method !== 'GET' && method !== 'HEAD' && !idempotent && !headers?.shape['idempotency-key'];
 }
 
-/**
- * Data of the HTTP request that a handler may need in addition to the parsed input, for example the client's address.
- */
 export interface RequestFacts {
   readonly id: string;
   /** The client's address, determined with the configured number of trusted proxies. */
@@ -266,7 +206,6 @@ export interface RequestFacts {
   readonly rawBody: Buffer;
 }
 
-/** One page of a list. The client sends `nextCursor` to get the next page. */
 export interface Page<T> {
   data: readonly T[];
   page: { nextCursor: string | null; hasMore: boolean };
@@ -274,16 +213,12 @@ export interface Page<T> {
 
 type Parsed<S, Missing> = S extends z.ZodType ? z.output<S> : Missing;
 type CallerOf<A> = A extends 'none' ? undefined : A extends { admin: string } ? AdminCaller : AppCaller;
-/**
- * The parsed query of a request. For the project scope `filter`, the field `project` contains the projects that the
- * caller may see: the requested project or all projects of the caller. undefined = no restriction.
- */
+/** For the scope `filter`, `project` contains the projects that the caller may see; undefined = no restriction. */
 type Narrowed<C extends Contract> = C['auth'] extends { projectScope: 'filter' }
   ? Omit<Parsed<C['query'], Record<never, never>>, 'project'> & { project?: string | readonly string[] | undefined }
   : Parsed<C['query'], Record<never, never>>;
 type Data<C extends Contract> = C['returns'] extends z.ZodType ? z.input<C['returns']> : unknown;
 
-/** The checked input that an endpoint passes to its handler. */
 export interface Input<C extends Contract> {
   params: Parsed<C['params'], Record<never, never>>;
   query: Narrowed<C>;
@@ -291,9 +226,8 @@ export interface Input<C extends Contract> {
   body: Parsed<C['body'], undefined>;
   caller: CallerOf<C['auth']>;
   /**
-   * The reservation of the request's Idempotency-Key. The handler must store it in the transaction that begins the
-   * operation, so that no second request with this key runs the operation. undefined = the request has no key, or the
-   * endpoint does not support keys.
+   * The reservation of the Idempotency-Key. The handler must store it in the transaction that begins the operation, so
+   * that no second request runs it. undefined = no key was sent, or the endpoint supports none.
    */
   claim: C extends { idempotent: true } ? KeyClaim | undefined : undefined;
   request: RequestFacts;
@@ -307,10 +241,6 @@ type Output<C extends Contract> = C extends { raw: string }
       ? void | Reply<undefined>
       : Data<C> | Reply<Data<C>>;
 
-/**
- * The function that runs the operation of an endpoint. It receives the checked input and returns the data of the
- * response.
- */
 export type Handler<C extends Contract> = (input: Input<C>) => Output<C> | Promise<Output<C>>;
 
 /** A cookie to set; `value: null` removes it. */
@@ -319,33 +249,24 @@ export interface ReplyCookie {
   value: string | null;
   httpOnly?: boolean;
   secure?: boolean;
-  /**
-   * `lax`: the browser also sends the cookie when the user follows a link from another site. Absent = the browser sends
-   * the cookie only for requests from the service's own pages.
-   */
+  /** `lax`: also sent when the user follows a link from another site. Absent = only from the service's own pages. */
   sameSite?: 'lax';
-  /**
-   * If true, the cookie is also set with the prefix `__Host-` over https. No other host of the domain can set a cookie
-   * with this prefix.
-   */
+  /** Over https also set with the prefix `__Host-`, with which no other host of the domain can set a cookie. */
   hostToo?: boolean;
   maxAgeSeconds?: number;
 }
 
-/** The compressed versions of a response body. The key is the content coding (`br` or `gzip`). */
 export type Encoded = Readonly<Partial<Record<(typeof CODINGS)[number], Buffer>>>;
 
 /** Content codings, the one with the best compression first. */
 export const CODINGS = ['br', 'gzip'] as const;
 
-/** The parts of a response that a handler can set. */
 export interface ReplyParts<T> {
   status?: number;
   headers?: Record<string, string>;
   cookies?: ReplyCookie[];
   /** A body that is sent unchanged. `headers` must contain its `content-type`. */
   body?: Buffer | string | Readable;
-  /** The same body, compressed with content codings that a client may accept. */
   encoded?: Encoded;
   data?: T;
   /** Fields that are sent next to `data`. The contract must contain their schema as `beside`. */

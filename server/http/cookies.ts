@@ -5,17 +5,14 @@ import type { EdgeContext } from './edge.ts';
 
 /** The cookie of a console session; over https it is also set with `HOST_PREFIX`. */
 export const SESSION_COOKIE = 'auth_token';
-/**
- * The cookie with the CSRF token of the session. Scripts of the pages can read it. Over https it is also set with
- * `HOST_PREFIX`.
- */
+/** Scripts of the pages can read this cookie. Over https it is also set with `HOST_PREFIX`. */
 export const CSRF_COOKIE = 'csrf_token';
 /** Browsers accept a cookie with this prefix only from this host over https. */
 export const HOST_PREFIX = '__Host-';
 
 /**
- * Returns all values that a Cookie header contains for one cookie name, in the sequence of the header. If there is more
- * than one value, another host of the domain also set the cookie.
+ * All values of a cookie, in the header's sequence. If there are several, another host of the domain has set a cookie
+ * of the same name.
  */
 export function readCookies(header: string | undefined, name: string): string[] {
   if (!header?.includes(name)) return [];
@@ -39,9 +36,8 @@ export function isSafe(method: string): boolean {
 }
 
 /**
- * Protects a request with a session cookie against cross-site request forgery. Throws 403 unless the header
- * `X-CSRF-Token` equals the CSRF cookie. Also throws 403 if the token belongs to another session, or if the page has
- * another origin than the service.
+ * Throws 403 unless `X-CSRF-Token` equals the CSRF cookie, was made for this session, and was sent by a page of this
+ * service.
  */
 export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (isSafe(ctx.method)) return;
@@ -52,10 +48,7 @@ export async function checkCsrf(ctx: EdgeContext, jti: string): Promise<void> {
   if (!(await ctx.edge.authenticators.csrfMatches(sent, jti))) throw refused();
 }
 
-/**
- * Returns the csrf cookies of a request. Over https the `__Host-` cookie is used if it was sent, because no other host
- * of the domain can set it.
- */
+/** Over https the `__Host-` cookie is used if it was sent, because no other host of the domain can set it. */
 function csrfCookies({ req: { headers }, edge: { secure } }: EdgeContext): string[] {
   const own = secure ? readCookies(headers.cookie, HOST_PREFIX + CSRF_COOKIE) : [];
   return own.length > 0 ? own : readCookies(headers.cookie, CSRF_COOKIE);

@@ -8,7 +8,6 @@ import type { WithKey } from '../payments/idempotency.ts';
 import type { Authenticators, Belongings, Caller, Contract } from './contract.ts';
 import type { Metrics } from './metrics.ts';
 
-/** Runs requests, and tracks for each whether it wrote to the database. */
 export interface Requests {
   run<T>(request: () => Promise<T>): Promise<T>;
   /** Whether the current request has committed a change. */
@@ -17,15 +16,11 @@ export interface Requests {
   lag(): number | undefined;
 }
 
-/** The request and the error that an error page for a browser shows. */
 interface RefusedRequest {
   code: ErrorCode;
   status: number;
   requestId: string;
-  /**
-   * The path and query of a GET request, so that the page can offer to reload it. undefined for other methods, because
-   * reloading would repeat a change.
-   */
+  /** Path and query of a GET request, for reloading; undefined for other methods: reloading would repeat a change. */
   address: string | undefined;
   headers: IncomingHttpHeaders;
 }
@@ -33,7 +28,6 @@ interface RefusedRequest {
 /** Builds the error page for a browser; other clients get a problem document. */
 export type RefusalPage = (refused: RefusedRequest) => { headers: Record<string, string>; body: string };
 
-/** The dependencies of the HTTP layer. Endpoints read them as `ctx.edge`. */
 export interface Edge {
   readonly authenticators: Authenticators;
   readonly belongings: Belongings;
@@ -56,7 +50,6 @@ export interface Edge {
   readonly badCredentialsPerMinute: number;
 }
 
-/** Data that the HTTP layer keeps about one request while the request is processed. */
 export interface RequestState {
   id: string;
   /** The client's own request id; only for the log. */
@@ -72,16 +65,13 @@ export interface RequestState {
   credential: boolean;
 }
 
-/** Koa's context of a request, with the request state and the dependencies of the HTTP layer (`edge`). */
 export type EdgeContext = ParameterizedContext<
   RequestState,
   DefaultContext & { edge: Edge; params: Record<string, string> }
 >;
 
-/** A Koa middleware that can use the request state and the dependencies of the HTTP layer. */
 export type EdgeMiddleware = Middleware<RequestState, DefaultContext & { edge: Edge; params: Record<string, string> }>;
 
-/** The state of a rate limit after a request was counted. */
 interface Quota {
   readonly allowed: boolean;
   readonly limit: number;
@@ -90,7 +80,7 @@ interface Quota {
   readonly resetSeconds: number;
 }
 
-/** Counts the uses of `key` within a fixed time window. The implementation with the database counts for all replicas together. */
+/** Uses are counted in a fixed window; the implementation with the database counts for all replicas together. */
 export interface RateLimits {
   consume(key: string, limit: number, windowSeconds: number): Promise<Quota>;
 }
@@ -121,10 +111,7 @@ export function createMemoryRateLimits(now: () => number = Date.now): RateLimits
 
 export type HeaderPairs = readonly (readonly [string, string])[];
 
-/**
- * Sets the security headers of every response. The default policy allows no scripts. Pages that need their own scripts,
- * such as the API explorer and the payment page, set their own policy.
- */
+/** Sets the security headers. The default policy allows no scripts; pages that need scripts set their own policy. */
 export function securityHeaders(isHttps: boolean): EdgeMiddleware {
   return helmet({
     contentSecurityPolicy: {

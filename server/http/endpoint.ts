@@ -25,15 +25,14 @@ import { refusalAnswer } from './refusal-answer.ts';
 export type { Contract, Page } from './contract.ts';
 export { Reply } from './contract.ts';
 
-/** Koa middleware with the contract that it was built from; routes, tests and the OpenAPI document read the contract. */
+/** Routes, tests and the OpenAPI document read the contract of the middleware. */
 export interface Endpoint extends EdgeMiddleware {
   readonly contract: Contract;
 }
 
 /**
- * Creates the Koa middleware of an endpoint. It authenticates the caller, parses the input, runs the handler and checks
- * the output. The first failed check decides the response: 401 or 403, 404 for the path, 413, 415 or 400 for the input,
- * 404 for an object of another project, then the errors of the handler.
+ * Creates the middleware of an endpoint. The first failed check decides the response: 401 or 403, 404 for the path,
+ * 413, 415 or 400 for the input, 404 for an object of another project, then the errors of the handler.
  */
 export function endpoint<const C extends Contract>(contract: C, handler: NoInfer<Handler<C>>): Endpoint {
   const readInput = inputReader(contract);
@@ -98,7 +97,6 @@ function sendKept(ctx: EdgeContext, { status, headers, body, replayed }: Answer)
   ctx.body = body;
 }
 
-/** Turns the result of a handler into an HTTP response, in the format that the contract of the endpoint defines. */
 interface AnswerWriter {
   send(ctx: EdgeContext, result: unknown): void;
   /** Returns the response as text, so that it can be stored under an Idempotency-Key. */
@@ -107,10 +105,7 @@ interface AnswerWriter {
 
 const json = 'application/json; charset=utf-8';
 
-/**
- * Creates the `AnswerWriter` of a contract. The schema `returns` parses the data, so fields that the schema does not
- * name are removed.
- */
+/** The schema `returns` parses the data, so fields that the schema does not name are removed. */
 function answerWriter(contract: Contract): AnswerWriter {
   const toBody = bodyOf(contract);
   const render = (result: unknown): Answer => {
@@ -130,7 +125,6 @@ function answerWriter(contract: Contract): AnswerWriter {
   return { send, render };
 }
 
-/** Serializes the body of a response; `beside` has the fields that are sent next to `data`. */
 type ToBody = (data: unknown, beside?: Record<string, unknown>) => string;
 
 function bodyOf({ returns, beside, list, bare, style }: Contract): ToBody {
@@ -161,10 +155,7 @@ function sendReply(ctx: EdgeContext, parts: ReplyParts<unknown>, contract: Contr
   if (parts.encoded) encode(ctx, parts.encoded);
 }
 
-/**
- * Sends the best compressed version of the body that the client accepts. The header `Vary` tells shared caches to store
- * each version separately.
- */
+/** The header `Vary` tells shared caches to store each compressed version separately. */
 function encode(ctx: EdgeContext, encoded: Encoded): void {
   ctx.vary('Accept-Encoding');
   const chosen = CODINGS.find((coding) => encoded[coding] && ctx.acceptsEncodings(coding));

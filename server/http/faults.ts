@@ -23,10 +23,9 @@ const FULL_RETRY_SECONDS = 30;
 export type Changed = 'nothing' | 'something' | 'never';
 
 /**
- * Translates a database fault (unreachable, disk full, lock or statement timeout, deadlock) into an error response that
- * the client may retry. If the request had changed data already, the response is a 504 that asks the client to check
- * the result first. Any other error becomes `internal_error` without details. The faults are recognised by the error
- * codes in PostgreSQL's appendix A.
+ * Translates a database fault (by the codes of PostgreSQL's appendix A) into an error that the client may retry. If the
+ * request had changed data, it is a 504 that asks the client to check first. Any other error becomes `internal_error`
+ * without details.
  */
 export function translateFault(error: unknown, changed: Changed = 'nothing'): AppError {
   for (const cause of causes(error)) {
@@ -42,10 +41,7 @@ export function translateFault(error: unknown, changed: Changed = 'nothing'): Ap
   return new AppError('internal_error', 500, 'Internal server error.', { cause: error });
 }
 
-/**
- * Whether the cause of an error is a channel, a webhook receiver, the database, or a timeout. A stack trace would not
- * help then.
- */
+/** Whether the cause is a channel, a receiver, the database or a timeout, where a stack trace would not help. */
 function isOutside(error: unknown): boolean {
   for (const cause of causes(error)) {
     if (cause instanceof AppError) return cause.status !== 500;
@@ -72,7 +68,6 @@ function isUnreachable(code: string, message: string): boolean {
   return /^(?:08...|57P0[1-3]|57P05|25P03)$/.test(code) || unreachable.has(code) || unreachableText.test(message);
 }
 
-/** An error as it is logged. */
 export interface ErrorDescription {
   type: string;
   code?: string;
@@ -81,10 +76,7 @@ export interface ErrorDescription {
   cause?: ErrorDescription;
 }
 
-/**
- * The parts of an error that may be logged: class, code, short message and stack, but no SQL statement with its values.
- * Faults of other systems (timeouts, broken connections) are logged without a stack.
- */
+/** The loggable parts of an error: no SQL statement with its values, and no stack of faults of other systems. */
 export function describeError(error: unknown): ErrorDescription {
   return describe(error, !isOutside(error), 0);
 }

@@ -10,7 +10,6 @@ import type { EdgeContext } from './edge.ts';
 import { escapeName, readJson, requirePlainText, unknownMembers } from './strict-text.ts';
 import { incomplete, mostBytesOf, readMultipart, streamedBody } from './uploads.ts';
 
-/** The parsed input of a request. `endpoint` passes it to the handler with the types of the contract. */
 export interface ReadInput {
   params: unknown;
   query: unknown;
@@ -21,9 +20,8 @@ export interface ReadInput {
 
 const none = Object.freeze({});
 const noBytes = Buffer.alloc(0);
-/** The maximum number of faulty fields that one response lists. */
 const MOST_FAULTS = 50;
-/** Size limits of a body. JSON and forms: 100 KB. Channel notifications (`raw`): 256 KB, more than any channel sends. */
+/** JSON and forms: 100 KB. Channel notifications (`raw`): 256 KB, more than any channel sends. */
 const limits = { parsed: 100 * 1024, raw: 256 * 1024 };
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
@@ -60,8 +58,8 @@ function readParams(schema: z.ZodObject, { params, path }: EdgeContext): unknown
 }
 
 /**
- * The router keeps a malformed percent escape as text. Then two different paths would address the same object, so such
- * a path is refused.
+ * The router keeps a malformed percent escape as text. Then two paths would address the same object, so such a path is
+ * refused.
  */
 function isDecodable(path: string): boolean {
   try {
@@ -104,10 +102,7 @@ function queryFault(name: string, code: string, detail: string): InvalidRequest 
   ]);
 }
 
-/**
- * Parses a body. With `isStrict` an unknown field is refused, because a misspelt `refundAmount` would otherwise refund
- * the full amount.
- */
+/** With `isStrict` an unknown field is refused: a misspelt `refundAmount` would otherwise refund the full amount. */
 function parseBody(schema: z.ZodType, sent: unknown, isStrict: boolean): unknown {
   if (!isStrict) return parse(schema, sent, '');
   return parse(schema, sent, '', unknownMembers(schema, sent).take(MOST_FAULTS).toArray());
@@ -144,10 +139,7 @@ export function readIdempotencyKey(header: string | string[] | undefined): strin
   return key;
 }
 
-/**
- * The key of an `Idempotency-Key` header, for looking up its stored response early; undefined if the header is missing
- * or malformed.
- */
+/** The key of an `Idempotency-Key` header; undefined if the header is missing or malformed. */
 export function idempotencyKeyOf(header: string | string[] | undefined): string | undefined {
   if (header === undefined) return undefined;
   const text = String(header);
@@ -155,7 +147,6 @@ export function idempotencyKeyOf(header: string | string[] | undefined): string 
   return /^[\x21-\x7e]{1,255}$/.test(key) && !key.includes('"') ? key : undefined;
 }
 
-/** A parsed body with its raw bytes. */
 interface ReadBody {
   value: unknown;
   raw: Buffer;
@@ -179,8 +170,8 @@ async function readBody(ctx: EdgeContext, contract: Contract): Promise<ReadBody>
 }
 
 /**
- * Returns the body as a stream. Refuses a multipart body, because the headers of its parts would be read as a part of
- * the file.
+ * Returns the body as a stream. A multipart body is refused, because the headers of its parts would become part of the
+ * file.
  */
 function streamOf(req: IncomingMessage): AsyncIterable<Uint8Array> {
   requireIdentity(req);

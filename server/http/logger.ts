@@ -4,7 +4,6 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 import { currentWork, traceId } from '../work.ts';
 import { type ErrorDescription, describeError } from './faults.ts';
 
-/** The configuration that logging needs. */
 interface LogConfig {
   log: { level: string; format?: 'auto' | 'json' | 'text' };
 }
@@ -12,10 +11,7 @@ interface LogConfig {
 /** Lines are written in batches: at least every tenth of a second, and when the process exits. */
 const TOGETHER = { sync: false, minLength: 8192, periodicFlush: 100 };
 
-/**
- * Creates the logger. It writes JSON lines with the ids of the current request or job, or text on a terminal. Secrets
- * are redacted by field name and by pattern. Control characters are escaped, and bodies are never logged.
- */
+/** Creates the logger: JSON lines, or text on a terminal. Secrets are redacted, and bodies are never logged. */
 export function createLogger(config: LogConfig, stream?: DestinationStream): Logger {
   const options = {
     level: config.log.level,
@@ -44,7 +40,6 @@ function textStream(): DestinationStream {
   return { write: (json) => void terminal.write(logText(json)) };
 }
 
-/** A log line as parsed from JSON. */
 interface Line extends Record<string, unknown> {
   level?: string;
   time?: string;
@@ -63,12 +58,12 @@ const LOOKS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
 };
 
 /**
- * Fields of a request line that are not printed as `name=value`. The text of the line already contains most of them.
- * The request id and the IP address are not printed at all.
+ * Fields that a request line does not print as `name=value`. The line's text already contains them, except the id and
+ * the address, which are left out.
  */
 const SHOWN: ReadonlySet<string> = new Set(['method', 'route', 'status', 'ms', 'requestId', 'ip', 'caller']);
 
-/** Formats a log line as text: time, level, message, fields, and the stack of an error. Control characters are escaped. */
+/** Formats a log line as text, with the stack of an error. Control characters are escaped. */
 export function logText(json: string, paint: Paint = styleText): string {
   const { level = '', time = '', msg = '', err, ...members } = JSON.parse(json) as Line;
   const isRequest = msg === 'request' && typeof members['route'] === 'string';
@@ -107,10 +102,7 @@ const hidden = '[redacted]';
 const secretName =
   /password|passphrase|secret|private_?key|master_?key|api_?v3_?key|authorization|cookie|credential|recovery_?codes|signature|tokens?$|^(?:csrf|jwt|pem|content|body|raw_?body|extra)$/i;
 
-/**
- * Patterns of secrets. Each pattern begins with fixed text, which V8 finds fast. A single pattern with all alternatives
- * was fifty times slower.
- */
+/** Each pattern begins with fixed text, which V8 finds fast; one pattern with all of them was fifty times slower. */
 const secretTexts = [
   /-----BEGIN [A-Z ]+-----(?:[^-"]|-(?!----END))*(?:-----END [A-Z ]+-----)?/g,
   /eyJ[\w-]{5,}\.[\w-]*(?:\.[\w-]*)*/g,
@@ -128,7 +120,7 @@ const rawControl = /[\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u2
 // oxlint-disable-next-line no-control-regex -- the pattern matches control characters
 const ascii = /[\u0000-\u001f]/g;
 
-/** Redacts secrets in text by pattern: PEM blocks, JWTs, the service's own secrets, Bearer and Basic values, long keys, passwords in URLs. */
+/** Redacts secrets in text by pattern: PEM blocks, JWTs, own secrets, Bearer and Basic, long keys, URL passwords. */
 export function redactText(text: string): string {
   let shown = text;
   for (const looks of secretTexts) shown = shown.replace(looks, hidden);
@@ -153,9 +145,8 @@ const runLength = 43;
 const isRunChar = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/-]/.test(String.fromCharCode(code)) ? 1 : 0));
 
 /**
- * Whether the text has at least 43 characters in a row that can be part of a key (letters, digits, `_`, `+`, `/` and
- * `-`). Such a run always covers one of the positions 42, 85, 128 and so on, so only the surroundings of these
- * positions are checked.
+ * Whether the text has a run of at least 43 key characters. Such a run covers one of the positions 42, 85, 128 and so
+ * on, so only the characters around these positions are read.
  */
 function hasLongRun(text: string): boolean {
   for (let place = runLength - 1; place < text.length; place += runLength) {
@@ -168,20 +159,14 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/**
- * Whether a long run of characters looks like a key: at least 32 bytes in hexadecimal or base64. File paths
- * in stack traces can be as long, but have other characters.
- */
+/** At least 32 bytes in hexadecimal or base64. File paths in stack traces can be as long, but have other characters. */
 function isKey(run: string): boolean {
   if (/^[0-9a-f]{64,}$/i.test(run)) return true;
   const count = (pattern: RegExp): number => run.match(pattern)?.length ?? 0;
   return count(/[A-Z]/g) >= 5 && count(/[a-z]/g) >= 5 && count(/\d/g) >= 1 && count(/\//g) <= 4;
 }
 
-/**
- * Whether a run is the hash of the newest audit log entry (`payctl audit --tip`). An operator must be able to copy it,
- * and it is not a secret.
- */
+/** The hash of the newest audit entry (`payctl audit --tip`) is no secret, and an operator must be able to copy it. */
 function isTip(run: string, at: number, text: string): boolean {
   return text.slice(at - TIP.length, at) === TIP && /^[0-9a-f]{64}$/.test(run);
 }
@@ -206,10 +191,7 @@ function redactMember(name: string, member: unknown, depth: number): unknown {
 
 const known = new Map<string, boolean>();
 
-/**
- * Whether the field name is the name of a secret. The result is cached, because names repeat with every line. The size
- * of the cache is limited, because names may come from clients.
- */
+/** The result is cached, because names repeat; the cache is limited, because names may come from clients. */
 function isSecretName(name: string): boolean {
   const answer = known.get(name);
   if (answer !== undefined) return answer;

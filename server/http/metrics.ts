@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
 
-/** The histogram of request times, and the registry to which other parts add their metrics. */
 export interface Metrics {
   readonly registry: Registry;
   readonly requests: Histogram<'method' | 'route' | 'status'>;
@@ -11,10 +10,7 @@ export interface Metrics {
 
 const LAGS = ['nodejs_eventloop_lag_seconds', ...[50, 90, 99].map((share) => `nodejs_eventloop_lag_p${share}_seconds`)];
 
-/**
- * Metrics of Node whose names end in `_total` although they are gauges. They are left out, because Prometheus reserves
- * the suffix for counters.
- */
+/** Gauges of Node whose names end in `_total`, a suffix that Prometheus reserves for counters. */
 const SUMS = ['handles', 'requests', 'resources'].map((name) => `nodejs_active_${name}_total`);
 
 /** Creates the registry with the metrics of the process and of HTTP. */

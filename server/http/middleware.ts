@@ -8,15 +8,10 @@ import { timesSent } from './server.ts';
 import type { EdgeContext, EdgeMiddleware, HeaderPairs } from './edge.ts';
 import { refusalAnswer } from './refusal-answer.ts';
 
-/** The maximum length of a stored client request id. */
 const LONGEST_CLIENT_ID = 128;
-/** Methods that the metrics count by name. All other methods are counted as `other`. */
 const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']);
 
-/**
- * The outermost middleware: gives each request an id and an address, sets its response headers, and records its result in the log and in
- * the metrics. Bodies, queries and headers are never logged.
- */
+/** The outermost middleware: logs and measures each request. Bodies, queries and headers are never logged. */
 export function observe(headers: HeaderPairs): EdgeMiddleware {
   const noteProxy = warnOfProxy();
   return (ctx, next) => {
@@ -36,13 +31,9 @@ export function observe(headers: HeaderPairs): EdgeMiddleware {
   };
 }
 
-/**
- * Response header of data that was read from a database replica, for example a list or an export. The value is the
- * maximum age of the data in seconds.
- */
+/** Response header of data from a database replica. Its value is the maximum age of the data in seconds. */
 export const REPLICA_LAG = 'Replica-Lag';
 
-/** Turns every error of the inner middleware into a response. */
 export const onError: EdgeMiddleware = (ctx, next) =>
   ctx.edge.requests.run(async () => {
     try {
@@ -138,10 +129,7 @@ function finish(ctx: EdgeContext, seconds: number): void {
   );
 }
 
-/**
- * Lets pages of the given origins call `/api/v2` and `/oauth`. Cookies are never allowed. `exposed`: response headers
- * that such a page may read.
- */
+/** Lets pages of the given origins call `/api/v2` and `/oauth`, without cookies. */
 export function cors(origins: readonly string[], exposed: readonly string[]): EdgeMiddleware {
   const allowed = new Set(origins);
   const expose = exposed.join(', ');
@@ -185,7 +173,7 @@ export const validate: EdgeMiddleware = async (ctx, next) => {
   if ((ctx.method === 'GET' || ctx.method === 'HEAD') && matchesTag(ctx.get('If-None-Match'), tag)) ctx.status = 304;
 };
 
-/** Koa's own check (`fresh`) is not used: `fetch` adds `Cache-Control: no-cache`, and Koa would then send the full response. */
+/** Koa's `fresh` is not used: `fetch` adds `Cache-Control: no-cache`, and Koa would send the full response. */
 function matchesTag(condition: string, tag: string): boolean {
   return condition.split(',').some((one) => one.trim() === '*' || one.trim().replace(/^W\//, '') === tag);
 }
@@ -204,13 +192,9 @@ function tagOf(body: string | Buffer): string {
 /** Headers that every response of a staging service has, so that clients do not mistake it for production. */
 export const STAGING_HEADERS: HeaderPairs = [['X-Pay-Environment', 'staging']];
 
-/**
- * Path of the stylesheet of the ribbon that marks pages of a staging service. It is a file, because pages allow no
- * inline styles.
- */
+/** The ribbon's stylesheet is a file, because pages allow no inline styles. */
 export const STAGING_STYLE_PATH = '/staging.css';
 
-/** The stylesheet of the ribbon, which is shown above the page's content and does not cover it. */
 export const STAGING_STYLE = `
 #pay-environment { position: fixed; inset: 0 0 auto 0; z-index: 2147483647; box-sizing: border-box; height: 1.75rem; margin: 0; padding: 0 0.5rem; overflow: hidden; background: #f6c344; color: #241a00; font: 600 0.8125rem/1.75rem system-ui, sans-serif; text-align: center; text-overflow: ellipsis; white-space: nowrap; }
 html { padding-top: 1.75rem; scroll-padding-top: 1.75rem; }
@@ -220,7 +204,6 @@ body { min-height: calc(100dvh - 1.75rem) !important; }
 const LINK = `<link rel="stylesheet" href="${STAGING_STYLE_PATH}">`;
 const RIBBON = `<p id="pay-environment" role="note">Staging: no real money · <span lang="zh-CN">预发布环境，非真实交易</span></p>`;
 
-/** Adds a ribbon that reads "Staging: no real money" to every HTML page of a staging service. */
 export const stagingMark: EdgeMiddleware = async (ctx, next) => {
   await next();
   const { body } = ctx;
@@ -228,7 +211,7 @@ export const stagingMark: EdgeMiddleware = async (ctx, next) => {
   ctx.body = withRibbon(String(body));
 };
 
-/** Adds the ribbon to a page; a fragment without head and body stays unchanged. */
+/** A fragment without head and body stays unchanged. */
 function withRibbon(page: string): string {
   return page.replace(/<\/head>/i, `${LINK}$&`).replace(/<body\b[^>]*>/i, `$&${RIBBON}`);
 }

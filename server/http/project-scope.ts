@@ -84,10 +84,7 @@ function usual(projects: readonly string[]): string {
   return more.length === 0 ? only : USUAL;
 }
 
-/**
- * Whether the caller sent the parameter. The function reads the query string, because the parsed query already contains
- * defaults.
- */
+/** The query string is read, because the parsed query already contains defaults. */
 function isSent({ querystring }: EdgeContext, name: string): boolean {
   return new URLSearchParams(querystring).has(name);
 }

@@ -5,9 +5,8 @@ import type { EdgeContext, RefusalPage } from './edge.ts';
 import { type Changed, translateFault } from './faults.ts';
 
 /**
- * Returns the response to a request that failed. Programs get a problem document (RFC 9457), OAuth clients get the
- * error format of RFC 6749 §5.2, and browsers get a page. Unexpected errors are logged with their stack, and their
- * details are not sent.
+ * Returns the response to a failed request: a problem document (RFC 9457) for programs, the format of RFC 6749 §5.2 for
+ * OAuth clients, a page for browsers. Details of unexpected errors are logged and not sent.
  */
 export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
   const refusal = error instanceof AppError ? error : translateFault(error, changedBy(ctx));
@@ -25,7 +24,6 @@ export function refusalAnswer(ctx: EdgeContext, error: unknown): Answer {
 /** Paths that programs call: they always get JSON, even if the client's default `Accept` includes HTML. */
 const FOR_PROGRAMS = /^\/(api|oauth|notify|health|\.well-known)(\/|$)|\.json$/;
 
-/** Whether a browser displays the response: the request accepts HTML, and the path has pages. */
 function isForReader({ path, req, state: { contract } }: EdgeContext): boolean {
   if (contract ? contract.raw !== 'html' : FOR_PROGRAMS.test(path)) return false;
   return /\btext\/html\b/.test(req.headers.accept ?? '');
@@ -39,10 +37,7 @@ function pageOf(ctx: EdgeContext, refusal: AppError, make: RefusalPage): Answer 
   return { status, headers: { ...refusalHeaders(ctx, refusal), 'cache-control': 'no-store', ...headers }, body };
 }
 
-/**
- * Returns whether the request changed data before it failed: `something` if it committed a change, otherwise `nothing`.
- * GET, HEAD and OPTIONS give `never`, because the client may always repeat them.
- */
+/** GET, HEAD and OPTIONS give `never`, because the client may always repeat them. */
 function changedBy({ method, edge }: EdgeContext): Changed {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';
   return edge.requests.hasChanged() ? 'something' : 'nothing';
@@ -55,7 +50,6 @@ function logFault(ctx: EdgeContext, refusal: AppError): void {
   ctx.edge.logger[level]({ clientRequestId, route, err: refusal.cause ?? refusal }, refusal.code);
 }
 
-/** The problem document of a refusal; `requestId` identifies its log line. */
 function problemDocument({ code, status, message, options }: AppError, requestId: string): Record<string, unknown> {
   const known: PublishedError = errorCodes[code];
   return {

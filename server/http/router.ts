@@ -7,18 +7,14 @@ import { type Contract, patternOf } from './contract.ts';
 import type { EdgeMiddleware, RequestState } from './edge.ts';
 import type { Endpoint } from './endpoint.ts';
 
-/** The routes of one resource under one prefix; `endpoint` creates every handler. */
 export type RouteGroup = Router<RequestState, DefaultContext>;
 
-/**
- * Creates a route group: `const router = routeGroup('/api/v2/payment')`, then `router.post('/pay', endpoint(…))`. Without `strict` the path
- * may end in a slash.
- */
+/** Creates a route group under a prefix. Without `strict` the paths may end in a slash. */
 export function routeGroup(prefix = '', { strict = true } = {}): RouteGroup {
   return new Router({ prefix, strict, sensitive: true });
 }
 
-/** One operation of the API. A GET operation also serves HEAD. Path parameters are in braces. */
+/** A GET operation also serves HEAD. Path parameters are in braces. */
 export interface Route {
   readonly method: string;
   readonly path: string;

@@ -11,10 +11,7 @@ import { type PublishedError, errorCodes } from '../error-codes/error-codes.ts';
 import type { Edge, HeaderPairs } from './edge.ts';
 import { isTooSlow, streams } from './uploads.ts';
 
-/**
- * The error responses to malformed, too large or too slow requests, which Koa does not receive. The key is the HTTP
- * status.
- */
+/** The error responses to requests that Koa does not receive, by HTTP status. */
 const refusals = {
   400: ['invalid_request', 'The request is not valid HTTP.'],
   408: ['request_timeout', 'The request was not received in time.'],
@@ -29,7 +26,7 @@ const LINGER_MS = 2_000;
 /** A valid Host header (RFC 9110 §7.2): a name or an address, with an optional port. */
 const HOST = /^(?:[\w.~!$&'()*+,;=%-]+|\[[\da-fA-F:.]+\])(?::\d{0,5})?$/;
 
-/** Whether a request is HTTP/1.0 or 1.1 and has exactly one valid Host header; the rest of the service relies on that. */
+/** Whether a request is HTTP/1.0 or 1.1 with exactly one valid Host header; the rest of the service relies on it. */
 function isWellFormed(req: IncomingMessage): boolean {
   const { httpVersion, headers } = req;
   if (httpVersion !== '1.1' && httpVersion !== '1.0') return false;
@@ -47,10 +44,7 @@ function isFramedOddly({ httpVersion, headers }: IncomingMessage): boolean {
   return httpVersion === '1.0' && headers['transfer-encoding'] !== undefined;
 }
 
-/**
- * How often a header occurs in a request. `req.headers` does not show this: Node keeps only the first value of some
- * headers and joins the values of others.
- */
+/** How often a header was sent. `req.headers` does not show this: Node drops or joins repeated headers. */
 export function timesSent({ rawHeaders }: IncomingMessage, name: string): number {
   let times = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -67,16 +61,13 @@ function refuseRequest(req: IncomingMessage, res: ServerResponse, status: Status
   res.once('finish', () => cutLater(req.socket));
 }
 
-/**
- * Refuses a request that is not valid HTTP, too large or too slow. The response is a problem document, as for all other
- * refusals.
- */
+/** Refuses a request that is not valid HTTP, too large or too slow. */
 function refuseUnreadable(error: Error & { code?: string }, socket: Duplex, marks: HeaderPairs = []): void {
   if (error.code === 'ECONNRESET') socket.destroy();
   else refuseOnSocket(socket, statusOf(error.code), marks);
 }
 
-/** Writes a refusal to a connection for which Node has created no response, and closes the connection. */
+/** Writes a refusal to a connection for which Node has created no response. */
 function refuseOnSocket(socket: Duplex, status: Status, marks: HeaderPairs): void {
   if (!socket.writable) {
     socket.destroy();
@@ -131,10 +122,7 @@ export function announcesBody({ headers }: IncomingMessage): boolean {
 
 /** Limits that protect the server against slow clients. Each limit applies to one connection or to one IP address. */
 interface ConnectionLimits {
-  /**
-   * Maximum time without traffic while the service waits for the client (ms): the client sends no request, or does not
-   * read a response.
-   */
+  /** Maximum time without traffic while the service waits for the client (ms). */
   quietMs: number;
   /** Maximum time in which the client must have read a complete response (ms). */
   takeMs: number;
@@ -144,14 +132,10 @@ interface ConnectionLimits {
   slowAfterMs: number;
   /** Maximum concurrent slow bodies per address; further ones get 408. */
   slowPerAddress: number;
-  /**
-   * Maximum time for a complete body to arrive (ms). For a streamed body it is the time in which at least 64 KB must
-   * arrive.
-   */
+  /** Maximum time for a complete body to arrive (ms). Of a streamed body at least 64 KB must arrive in this time. */
   requestMs: number;
 }
 
-/** Limits of every connection. */
 export const connectionLimits: ConnectionLimits = {
   quietMs: 20_000,
   takeMs: 60_000,
@@ -242,7 +226,6 @@ function guardConnections(
   };
 }
 
-/** Whether a body took too long to arrive. */
 function isLate({ req, since }: UnderWay, now: number, requestMs: number): boolean {
   const stream = streams.get(req);
   return stream ? isTooSlow(req, stream, now, requestMs) : now - since > requestMs;
@@ -259,7 +242,6 @@ interface ArrivalLimits {
   longestMs: number;
 }
 
-/** Options of the server: address, limits, and time limits of a stop. */
 export interface ListenOptions {
   host: string;
   /** 0 = any free port. */
@@ -273,18 +255,16 @@ export interface ListenOptions {
   drained?: Promise<void>;
   /** Time limit for requests that are still in progress after the server stopped accepting (seconds). */
   shutdownSeconds?: number;
-  /** Values that replace the default limits. Only tests set them. */
+  /** Only tests set them. */
   limits?: Partial<ConnectionLimits & ArrivalLimits>;
 }
 
-/** A server that accepts requests. */
 interface Listening {
   readonly host: string;
   readonly port: number;
   /**
-   * Stops the server. For `drainSeconds` it still accepts requests, and every response closes its connection. Then it
-   * stops accepting, waits for requests in progress, and breaks off those that take longer than `shutdownSeconds`. Safe
-   * to call twice.
+   * Stops the server. For `drainSeconds` the server still accepts requests, and every response closes its connection.
+   * Then it waits up to `shutdownSeconds` for requests in progress. Safe to call twice.
    */
   close(): Promise<void>;
   /**
@@ -307,7 +287,7 @@ const KEEP_ALIVE_MS = 65_000;
  */
 const LEAVE_MS = 3_000;
 
-/** Starts to accept requests; resolves when the port is open, rejects if it is in use. Slow clients are disconnected. */
+/** Starts to accept requests; resolves when the port is open, rejects if it is in use. */
 export async function listen(koa: Koa, options: ListenOptions): Promise<Listening> {
   const { host, port, maxConnections = 5_000, trustedProxies = 0, drainSeconds = 0, shutdownSeconds = 10 } = options;
   const limits = { ...connectionLimits, ...arrivalLimits, ...options.limits };
@@ -356,7 +336,6 @@ export async function listen(koa: Koa, options: ListenOptions): Promise<Listenin
   return { host: address.address, port: address.port, close, leave };
 }
 
-/** Logs dropped connections at most once a minute. */
 function logDrops(koa: Koa, maxConnections: number): () => void {
   let loggedAt = Number.NEGATIVE_INFINITY;
   return () => {
@@ -370,17 +349,11 @@ function edgeOf({ context }: Koa): Edge | undefined {
   return (context as { edge?: Edge }).edge;
 }
 
-/**
- * If a turn of Node's event loop takes longer than this (ms), a new connection may have arrived that is not accepted
- * yet.
- */
+/** If a turn of the event loop takes longer (ms), a connection may have arrived that is not accepted yet. */
 const QUIET_TURN_MS = 0.2;
-/**
- * Maximum time to wait for a turn that is shorter than `QUIET_TURN_MS` (ms), because new connections may keep arriving.
- */
+/** Maximum time to wait for a shorter turn (ms), because new connections may keep arriving. */
 const LAST_CALL_MS = 1000;
 
-/** Waits for `drained`, closes the port, waits for requests in progress, and breaks off those that take longer. */
 async function stop(server: Server, drained: Promise<void>, shutdownSeconds: number): Promise<void> {
   await drained;
   await acceptAllWaiting(server);

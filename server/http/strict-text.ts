@@ -10,18 +10,12 @@ function isPlainText(text: string): boolean {
   return !text.includes('\u0000') && text.isWellFormed();
 }
 
-/**
- * Throws a 400 if a text of the path, the query or a header contains characters that cannot be stored. `pointer` tells
- * the client which parameter or header is wrong.
- */
+/** Throws a 400 if a text of the path, the query or a header contains characters that cannot be stored. */
 export function requirePlainText(text: string, pointer: string): void {
   if (!isPlainText(text)) throw notPlain(pointer);
 }
 
-/**
- * Throws a 400 if a parsed body is nested deeper than 20 levels or has text that cannot be stored. Returns the number
- * of fields of its objects.
- */
+/** Throws a 400 if a body is deeper than 20 levels or has text that cannot be stored; returns its number of fields. */
 export function requirePlainTree(value: unknown, pointer = '', depth = 0): number {
   if (typeof value === 'string') requirePlainText(value, pointer);
   if (typeof value !== 'object' || value === null) return 0;
@@ -31,8 +25,7 @@ export function requirePlainTree(value: unknown, pointer = '', depth = 0): numbe
   let members = Array.isArray(value) ? 0 : entries.length;
   for (const [key, member] of entries) {
     if (!isPlainText(key)) throw notPlain(pointer);
-    // Only objects and invalid texts are checked further, because all other values are valid. So no JSON pointer is
-    // built for valid values.
+    // Only objects and invalid texts are checked further, so that no JSON pointer is built for valid values.
     if (typeof member === 'string' ? !isPlainText(member) : typeof member === 'object')
       members += requirePlainTree(member, `${pointer}/${escapeName(key)}`, depth + 1);
   }
@@ -76,8 +69,8 @@ const MAY_BE_INEXACT = /(?:^|[:,[])\s*-?(?:[\d.]{16}|\d[\d.]*[eE])/;
 const MEMBER = /"\s*:/g;
 
 /**
- * Reviver for `JSON.parse`: throws a 400 if a number loses digits, because the checked value would differ from the sent one
- * (`4.349999999999999999` would be 4.35). Other spellings of the same value are accepted.
+ * Reviver for `JSON.parse`: throws a 400 if a number loses digits, because the checked value would differ from the sent
+ * one (`4.349999999999999999` would be 4.35). Other spellings of the same value are accepted.
  */
 export function requireExactNumber(name: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== 'number' || context?.source === undefined) return value;
@@ -157,8 +150,7 @@ function* ofObject({ shape, def }: z.ZodObject, value: object, pointer: string):
 }
 
 /**
- * Checks a value against the alternatives of a union, and yields the faults of the alternative that has the fewest
- * faults.
+ * A value may match several alternatives of the union. Yields the unknown fields for the alternative with the fewest.
  */
 function* ofUnion(schema: z.ZodUnion, value: object, pointer: string): Generator<FieldError> {
   const faults = (schema.options as readonly z.ZodType[])
@@ -175,10 +167,7 @@ function isMeant(schema: z.ZodUnion, option: z.ZodType, value: object): boolean 
     .success;
 }
 
-/**
- * Returns the schema inside a wrapper such as `optional` or `default`, because the wrapper does not change the fields.
- * Returns undefined if the schema is not a wrapper.
- */
+/** Returns undefined if the schema is not a wrapper such as `optional` or `default`. */
 function withinOf(schema: z.ZodType): z.ZodType | undefined {
   if (schema instanceof z.ZodPipe) return schema.in as z.ZodType;
   const wrappers = [

@@ -8,14 +8,12 @@ import type { UploadLimits } from './contract.ts';
 import type { EdgeContext } from './edge.ts';
 import { requirePlainTree } from './strict-text.ts';
 
-/** A file of a multipart body, in memory. */
 interface Upload {
   /** The file name that the caller sent, reduced to plain characters. */
   name: string;
   bytes: Buffer;
 }
 
-/** The schema of a file field in a multipart body. */
 export const UploadedFile = z
   .custom<Upload>(isUpload, 'must be a file')
   .meta({ id: 'UploadedFile', type: 'string', format: 'binary' });
@@ -95,10 +93,7 @@ function requireShortHeads(body: Buffer, contentType: string): void {
   }
 }
 
-/**
- * Splits a multipart body into pieces. The parser can stop only between two pieces, so after an error it skips the
- * pieces that follow.
- */
+/** The parser can stop only between two pieces, so after an error it skips the pieces that follow. */
 function* piecesOf(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += MOST_TEXT) yield body.subarray(at, at + MOST_TEXT);
 }
@@ -149,7 +144,6 @@ function malformed(): InvalidRequest {
   return new InvalidRequest('The multipart body is malformed.', [], 'body_malformed');
 }
 
-/** The schema of a streamed body. */
 export const StreamedBody = z
   .custom<AsyncIterable<Uint8Array>>(isStream, 'must be a file')
   .meta({ id: 'StreamedBody', type: 'string', format: 'binary' });
@@ -158,10 +152,7 @@ function isStream(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Symbol.asyncIterator in value;
 }
 
-/**
- * The progress of a streamed body, to detect a client that sends too slowly. At the time `at` (ms), `bytes` bytes had
- * arrived on the connection. The bytes that arrive after `at` are compared with the minimum speed.
- */
+/** For the detection of slow clients: at the time `at` (ms), `bytes` bytes had arrived on the connection. */
 interface Stream {
   at: number;
   bytes: number;
@@ -172,10 +163,7 @@ interface Stream {
 /** Streamed bodies. They may take longer than other bodies, because they are not kept in memory. */
 export const streams = new WeakMap<IncomingMessage, Stream>();
 
-/**
- * Minimum number of bytes of a streamed body that must arrive in each period. The period is as long as the time limit
- * of other bodies (`requestMs`).
- */
+/** Minimum number of bytes of a streamed body that must arrive in each period of `requestMs`. */
 const LEAST_BYTES = 64 * 1024;
 
 /** Whether fewer than `LEAST_BYTES` of a streamed body arrived within `ms`, although the service was ready to read. */
@@ -190,9 +178,8 @@ export function isTooSlow(req: IncomingMessage, stream: Stream, now: number, ms:
 }
 
 /**
- * The body of a request while it arrives, for files too large for memory. It may take longer than other bodies while
- * data keeps arriving. Throws a 400 if the connection breaks. If the reader stops before the end, the service can still
- * respond, and the rest of the body is discarded for a short time.
+ * The body of a request while it arrives, for files too large for memory. Throws a 400 if the connection breaks. If the
+ * reader stops before the end, the service can still respond.
  */
 export async function* streamedBody(req: IncomingMessage): AsyncGenerator<Uint8Array> {
   const stream: Stream = { at: performance.now(), bytes: req.socket.bytesRead, isOver: false };

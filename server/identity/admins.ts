@@ -10,7 +10,6 @@ import type { Role } from '../domain.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
-/** Refuses a change that would leave no enabled administrator of all projects (409). */
 class LastAdmin extends Conflict {
   constructor() {
     super('last_admin', 'The last administrator of all projects cannot be disabled, demoted, limited or deleted.', {
@@ -19,14 +18,12 @@ class LastAdmin extends Conflict {
   }
 }
 
-/** The username already belongs to another account (409). */
 class UsernameTaken extends Conflict {
   constructor() {
     super('username_taken', 'An administrator with this username already exists.');
   }
 }
 
-/** Dependencies of the operations on administrators. */
 interface AdminPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'admins'>;
@@ -35,7 +32,6 @@ interface AdminPorts {
   now: () => Date;
 }
 
-/** The properties of a new administrator account. */
 interface NewAdmin {
   username: string;
   password: string;
@@ -44,16 +40,11 @@ interface NewAdmin {
   projects?: readonly string[] | null | undefined;
 }
 
-/**
- * The properties of an administrator account that can be changed. The account's sessions end if the password or the
- * projects change, or if the account is disabled.
- */
+/** The account's sessions end if the password or the projects change, or if the account is disabled. */
 type AdminChange = Partial<Pick<NewAdmin, 'role' | 'password' | 'projects'> & { enabled: boolean }>;
 
-/** An administrator account, and whether it has a second factor. */
 export type KnownAdmin = AdminRow & { secondFactor: boolean };
 
-/** The operations on administrator accounts of the console. */
 export interface Admins {
   list(part: Part & { username?: string }): Promise<KnownAdmin[]>;
   get(id: string): Promise<KnownAdmin>;
@@ -180,10 +171,7 @@ function change(
   });
 }
 
-/**
- * Whether a change ends the account's sessions. A change of projects ends them too, because open event streams would
- * continue to send events of the old projects.
- */
+/** A change of projects ends sessions too: open event streams would continue to send events of the old projects. */
 function endsSessions(before: AdminRow, after: AdminRow): boolean {
   return (
     after.passwordHash !== before.passwordHash ||
@@ -192,10 +180,7 @@ function endsSessions(before: AdminRow, after: AdminRow): boolean {
   );
 }
 
-/**
- * Throws a 400 if one of the account's projects does not exist. Otherwise locks these projects, so that they cannot be
- * deleted before the commit.
- */
+/** Locks the projects, so that they cannot be deleted before the commit. */
 async function requireProjects(tx: Tx, projects: readonly string[] | null): Promise<void> {
   for (const code of projects ?? [])
     if (!(await tx.projects.lock({ code })))
@@ -205,8 +190,8 @@ async function requireProjects(tx: Tx, projects: readonly string[] | null): Prom
 }
 
 /**
- * Throws LastAdmin if no enabled administrator with access to all projects remains. Call it after the change, while the
- * lock `admins` is held.
+ * Throws if no enabled administrator of all projects is left. Call it after the change, while the lock `admins` is
+ * held.
  */
 async function requireOneLeft(tx: Tx): Promise<void> {
   if ((await tx.admins.count({ role: 'admin', projects: null, enabled: true })) === 0) throw new LastAdmin();
@@ -218,7 +203,7 @@ async function found(row: Promise<AdminRow | undefined>): Promise<AdminRow> {
   return admin;
 }
 
-/** Returns the project codes of an account in stored form: sorted, each once. null = all projects. */
+/** The project codes are sorted, each once. null = all projects. */
 function storedProjects(projects: readonly string[] | null): string[] | null {
   return projects && [...new Set(projects)].toSorted();
 }

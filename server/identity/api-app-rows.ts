@@ -15,7 +15,6 @@ export function needTrust(wanted: readonly string[]): boolean {
   return wanted.some((scope) => needsTrust.has(scope));
 }
 
-/** The settings of an application that an administrator chooses. */
 export interface AppSettings {
   name: string;
   scopes: readonly string[];
@@ -30,7 +29,6 @@ export interface AppSettings {
 /** How payments that arrive after the end of an order are handled, if the application sets no policy of its own. */
 export const defaultLatePayment: LatePayment = { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' };
 
-/** The columns in which the settings are stored. */
 type SettingColumns = Pick<
   ApiAppRow,
   'name' | 'scopes' | 'trusted' | 'allowedIps' | 'rateLimit' | 'latePayment' | 'remark'
@@ -98,10 +96,7 @@ export function newClientId(): string {
   return `app_${Array.from(randomBytes(20), (byte) => alphabet[byte & 31]).join('')}`;
 }
 
-/**
- * Returns the hash of a client secret for storage. A secret has 256 random bits, so a fast hash is sufficient (ASVS
- * 6.5.2).
- */
+/** Hashes a client secret. It has 256 random bits, so a fast hash is sufficient (ASVS 6.5.2). */
 export function hashSecret(secret: string): string {
   return hash('sha256', secret);
 }
@@ -118,13 +113,12 @@ export function secretMatches(secret: string, hash: string): boolean {
   return sent.length === right.length && timingSafeEqual(sent, right);
 }
 
-/** An application with its new secret. The secret cannot be read again later. */
+/** The secret cannot be read again later. */
 export interface WithSecret {
   app: ApiAppRow;
   secret: string;
 }
 
-/** The columns of a new application that are not settings. */
 interface NewApp {
   project: string;
   at: Date;
@@ -164,10 +158,7 @@ export function secretColumns(secret: string, at: Date) {
   };
 }
 
-/**
- * Returns the client id of a project's console application. This application owns the orders that administrators
- * create.
- */
+/** Returns the client id of a project's console application, which owns the orders that administrators create. */
 export function consoleClientId(project: string): string {
   if (project === 'default') return 'console';
   return `console_${hash('sha256', project).slice(0, 24)}`;
@@ -196,9 +187,9 @@ type CurrencyLimitsChange = {
 } & { ordersPerHour?: number | null | undefined };
 
 /**
- * A change of an application's limits. Absent currencies and limits stay unchanged. null for a currency removes the
- * currency from the list, and the application may then use only the other currencies of the list. null for the whole
- * value, or an empty list, means no limits.
+ * A change of an application's limits per currency. Absent currencies and limits stay unchanged. null for a currency
+ * removes it from the limits, and the application may then use only the currencies that remain. null instead of an
+ * object, or the removal of the last currency, removes all limits.
  */
 type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
 
@@ -246,18 +237,12 @@ function changedIn(
   return after;
 }
 
-/**
- * Reads a limit and returns it in minor units. Unlike an amount, a limit may be 0, which forbids all payments or
- * refunds that it limits.
- */
+/** Reads a limit in minor units. Unlike an amount it may be 0, which forbids all payments or refunds it limits. */
 function limitOf(sent: number | string, currency: string, pointer: string): bigint {
   return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, pointer).minor;
 }
 
-/**
- * Whether the new limits permit more than the old ones. Such a change requires a confirmation of password and second
- * factor.
- */
+/** Whether the new limits permit more, which requires a confirmation of password and second factor. */
 export function loosens(before: AppLimits | null, after: AppLimits | null): boolean {
   if (before === null) return false;
   if (after === null) return true;
@@ -275,9 +260,7 @@ export const testSecrets = {
   'test-admin': 'pays_test-admin-secret-for-debug-only',
 } as const;
 
-/**
- * Returns the rows of the test applications: `test-app` has every merchant scope, `test-admin` has the scope `admin`.
- */
+/** Returns the rows of `test-app` (every merchant scope) and `test-admin` (the scope `admin`). */
 export function testAppRows(at: Date): ApiAppRow[] {
   return [row('test-app', merchantScopes, false, at), row('test-admin', ['admin'], true, at)];
 }

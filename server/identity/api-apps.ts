@@ -19,7 +19,6 @@ import { type Audit, by } from './audit.ts';
 import { areWithin } from '../addresses.ts';
 import { covers, exists } from './authenticators.ts';
 
-/** Dependencies of the operations on applications. */
 interface ApiAppPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'apps'>;
@@ -29,25 +28,20 @@ interface ApiAppPorts {
   now: () => Date;
 }
 
-/**
- * Options of a secret rotation. If `graceSeconds` is 0, the old secret and all issued tokens stop working immediately.
- */
+/** If `graceSeconds` is 0, the old secret and all issued tokens stop working immediately. */
 interface Rotation {
   graceSeconds: number;
   revokeTokens?: boolean | undefined;
-  /**
-   * Only prepares the rotation by creating the new secret. The old secret stays valid until the receiver confirms the
-   * new one by sending it as `secret`.
-   */
+  /** Only creates the new secret. The old one stays valid until a later request sends the new one as `secret`. */
   prepare?: boolean | undefined;
-  /** A prepared secret. Sending it confirms that it was received, and completes the rotation. */
+  /** A prepared secret. Sending it back confirms that the application received it, and completes the rotation. */
   secret?: string | undefined;
 }
 
-/** Time in which the receiver must confirm a prepared secret (ms). */
+/** Time in which a later request must confirm a prepared secret (ms). */
 const PREPARED_MS = 15 * 60_000;
 
-/** The operations on API applications. Console applications are not included. */
+/** The operations on API applications. The applications that the console uses itself are not included. */
 export interface ApiApps {
   list(filter: Omit<AppFilter, 'kinds'>): Promise<ApiAppRow[]>;
   get(clientId: string): Promise<ApiAppRow>;
@@ -116,10 +110,7 @@ export function createApiApps(ports: ApiAppPorts): ApiApps {
   };
 }
 
-/**
- * Writes a new application in the caller's transaction. Offline commands pass no `emitCredentialChange`, so they record
- * no event.
- */
+/** Writes a new application. Offline commands pass no `emitCredentialChange`, so they record no event. */
 export async function writeApp(
   tx: Tx,
   {
@@ -149,9 +140,7 @@ export function appFacts(app: ApiAppRow): object {
   return { ...settings, limits, secretHint, previousSecretExpiresAt, generation };
 }
 
-/**
- * Returns the settings of an application after a change. null clears a setting, and an absent setting keeps its value.
- */
+/** Returns the settings after a change. null clears a setting, and an absent setting keeps its value. */
 export function merge(app: ApiAppRow, patch: Partial<AppSettings>): AppSettings {
   const { name, scopes, trusted, allowedIps, rateLimit, remark } = app;
   const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
@@ -189,9 +178,8 @@ function rotated(app: ApiAppRow, secret: string, { graceSeconds, revokeTokens }:
 }
 
 /**
- * Returns the column values that store a prepared secret. They use the columns of the previous secret, because
- * authentication also accepts the secret in those columns. So the receiver can already log in with the prepared secret
- * before it confirms the rotation.
+ * Stores a prepared secret in the columns of the previous secret. Authentication accepts both columns, so the
+ * application can log in with the new secret before the rotation is completed.
  */
 function prepared(secret: string, at: Date) {
   return { previousSecretHash: hashSecret(secret), previousSecretExpiresAt: new Date(at.getTime() + PREPARED_MS) };
@@ -210,7 +198,6 @@ async function requireUnused(tx: Tx, clientId: string): Promise<void> {
   });
 }
 
-/** Whether the new settings give the application more rights: trust, scopes, IP addresses, or higher limits. */
 function widens(app: ApiAppRow, next: Pick<ApiAppRow, 'trusted' | 'scopes' | 'allowedIps' | 'limits'>): boolean {
   if (next.trusted && !app.trusted) return true;
   if (next.scopes.some((scope) => !covers(app.scopes, scope))) return true;

@@ -24,7 +24,6 @@ export interface AuditKnowledge {
   acceptUntil?: bigint | undefined;
 }
 
-/** The result of verifying the audit log, up to the line at which the verification stopped. */
 export interface AuditProof {
   readonly lines: number;
   /**
@@ -32,19 +31,13 @@ export interface AuditProof {
    * were removed from the end of the log.
    */
   readonly tip: string;
-  /**
-   * The first fault that was found. `id` is the id of the faulty line. For an expected line that is missing, `id` is
-   * its id, hash or action.
-   */
+  /** `id` is the id of the faulty line. For a missing line it is the expected id, hash or action. */
   readonly broken?: { readonly id: string; readonly reason: AuditFault };
   /** The state from which the next partial verification continues. Absent at the end of the log. */
   readonly next?: AuditPlace;
 }
 
-/**
- * Limits a verification to a part of the log. `lines` is the maximum number of lines to verify. `from` is the field
- * `next` of the previous result; absent = the start of the log.
- */
+/** `lines` is the maximum number of lines to verify. Absent `from` = the start of the log. */
 export interface AuditPart {
   readonly from?: AuditPlace | undefined;
   readonly lines: number;
@@ -92,10 +85,6 @@ export async function verifyAuditChain(
 type Keys = Awaited<ReturnType<AuditKeys['all']>>;
 type Broken = NonNullable<AuditProof['broken']>;
 
-/**
- * Creates the verification, which reads one line after another. It begins with the first line, or at the end of an
- * earlier part.
- */
 function createProof(
   { configured, former }: Keys,
   { tip: expected, acceptUntil = 0n }: AuditKnowledge,
@@ -108,10 +97,7 @@ function createProof(
   let isTipFound = expected === undefined || expected === firstHash || from?.isTipFound === true;
   let isBegun = from?.isBegun === true;
   let lastId = BigInt(from?.last ?? 0);
-  /**
-   * The newest key that the lines read so far use, and the time of its first line (`since`). A line with a former key
-   * must soon be followed by a line with the newest key.
-   */
+  /** The newest key that a line has used. A line with a former key must soon be followed by a line with this key. */
   let current = from?.current && { id: from.current.id, since: new Date(from.current.since) };
   let open: AuditPlace['open'] = from?.open;
 
@@ -144,10 +130,7 @@ function createProof(
     return broken;
   }
 
-  /**
-   * Whether a line may use this key as the newest key. Once a newer key was used, a former key must not become the
-   * newest key again, because an attacker may have obtained the former key.
-   */
+  /** Once a newer key was used, a former key must not become the newest again: an attacker may have obtained it. */
   function isCurrent({ id }: AuditKey): boolean {
     if (!current || current.id === id) return true;
     return !seen.has(id) && (!formerIds.has(id) || formerIds.has(current.id));
@@ -194,7 +177,6 @@ const AuditFault = z.enum([
   'first_missing',
   'lines_lost',
 ]);
-/** The reason why verification failed. */
 type AuditFault = z.infer<typeof AuditFault>;
 
 const Count = z.int().min(0);
@@ -213,10 +195,7 @@ const AuditPlace = z
   })
   .readonly();
 
-/**
- * The state of a verification between two parts. The client stores it and sends it back, so a forged state misleads
- * only that client.
- */
+/** The client stores this state and sends it back, so a forged state misleads only that client. */
 type AuditPlace = z.infer<typeof AuditPlace>;
 
 /** Parses the state of a verification from JSON. Returns undefined if the text is invalid. */

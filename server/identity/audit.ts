@@ -7,13 +7,12 @@ import { auditHashAfter } from '../db/queries/identity.ts';
 import type { ReadTx, Store, Tx } from '../db/store.ts';
 import type { Actor, AuditFilter, IdentityQueries } from './ports.ts';
 
-/** An action that is written to the audit log. Secrets in `before` and `after` are masked in the log. */
+/** Secrets in `before` and `after` are masked in the log. */
 export interface AuditEntry {
   readonly actorKind: Actor['kind'];
   readonly actor: string;
   /** The action in the form `noun.verb`, for example `app.rotate-secret`. */
   readonly action: string;
-  /** The object of the action, for example a client id. */
   readonly target: string;
   readonly before?: object | null;
   readonly after?: object | null;
@@ -27,17 +26,11 @@ export interface AuditEntry {
  */
 export type Audit = (tx: Tx, entry: AuditEntry) => Promise<void>;
 
-/**
- * The name under which a transaction announces a new line of the audit log through `tx.afterCommit`. After the commit,
- * this process keeps the line as the newest line that it knows.
- */
+/** A transaction announces a new audit line under this name (`tx.afterCommit`). This process remembers the line. */
 export const NEW_TIP = 'audit-tip';
-/** The data that a transaction announces with the name `NEW_TIP`: the new audit line and its action. */
 export type NewTip = AuditTip & Pick<AuditEntry, 'action'>;
 
-/**
- * The action of the line about the first administrator. If an administrator exists, every log must contain such a line.
- */
+/** If an administrator exists, every log must contain a line with this action. */
 export const FIRST_ADMIN = 'bootstrap.admin';
 /** The action of a line that reports a loss: a line that was committed before is no longer in the log. */
 export const LINES_LOST = 'audit.lines-lost';
@@ -103,10 +96,7 @@ export const firstHash = '0'.repeat(64);
 
 type Line = Omit<AuditRow, 'id' | 'hash'>;
 
-/**
- * Returns the hash of a line: an HMAC-SHA-256 over the previous hash and every column, with the key whose id the line
- * contains.
- */
+/** Returns the hash of a line: an HMAC-SHA-256 over the previous hash and every column. */
 export function chainHash(line: Line, { id, key }: AuditKey): string {
   const { previousHash, at, actorKind, actor, action, target, before, after, ip, requestId } = line;
   const facts = [id, previousHash, at.toISOString(), actorKind, actor, action, target, before, after, ip, requestId];
@@ -114,10 +104,7 @@ export function chainHash(line: Line, { id, key }: AuditKey): string {
   return createHmac('sha256', key).update(text).digest('hex');
 }
 
-/**
- * Sorts the properties of JSON values by name, because the database returns them in another sequence than they were
- * written.
- */
+/** Sorts the properties of objects, because the database may return those of JSON values in another sequence. */
 function ordered(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(ordered);
   if (typeof value !== 'object' || value === null) return value;
@@ -128,25 +115,19 @@ function ordered(value: unknown): unknown {
   );
 }
 
-/** Identifies a line of the audit log by its hash. `after` is the id of the line before it. */
+/** A line of the audit log. `after` is the id of the line before it. */
 export interface AuditTip {
   readonly after: string;
   readonly hash: string;
 }
 
-/**
- * The newest committed line of the audit log that this process knows. It is kept in memory, so that an attacker who can
- * write to the database cannot change it.
- */
+/** The newest committed line that this process knows, in memory, so that a database attacker cannot change it. */
 export interface KnownTip {
   /** Stores a line after its commit. */
   note(tip: AuditTip): void;
   /** Reads the last line of the log and stores it, if no line is known yet. */
   learn(tx: ReadTx): Promise<void>;
-  /**
-   * Returns the known line if the log no longer contains it, otherwise undefined. Callers that have already read the
-   * last line of the log pass it as `last`.
-   */
+  /** Returns the known line if the log no longer contains it. `last`: the last line of the log, if already read. */
   lost(tx: ReadTx, last?: { hash: string }): Promise<AuditTip | undefined>;
 }
 
@@ -174,10 +155,7 @@ const secretText =
 const masked = '***';
 const maxText = 2000;
 
-/**
- * Returns a copy of a value for the audit log, which is stored permanently. In the copy, secrets are masked, and long
- * texts are cut. A secret is recognised by the name of its field or by its form.
- */
+/** Returns a copy for the permanent log: secrets, found by field name or form, are masked, long texts are cut. */
 export function mask(value: unknown): Record<string, unknown> | null {
   if (typeof value !== 'object' || value === null) return null;
   return maskMember('', value, 0) as Record<string, unknown>;
@@ -203,21 +181,15 @@ function isSecret(name: string): boolean {
   return secretName.test(name) && !shownNames.test(name);
 }
 
-/**
- * A key that authenticates lines of the audit log. Each line contains the key's id, from which the key cannot be
- * derived.
- */
+/** Each audit line contains the id of its key. The key cannot be derived from this id. */
 export interface AuditKey {
   readonly id: string;
   readonly key: Uint8Array;
 }
 
-/**
- * The keys of the audit log. New lines use the newest key. Older lines are verified with the key whose id they contain.
- */
+/** New lines use the newest key. Older lines are verified with the key whose id they contain. */
 export interface AuditKeys {
   readonly newest: AuditKey;
-  /** Returns the audit log keys of the configured master keys (`configured`) and of former master keys (`former`). */
   all(): Promise<{ configured: readonly AuditKey[]; former: readonly AuditKey[] }>;
 }
 
@@ -230,7 +202,6 @@ export function deriveAuditKey({ key: master }: Pick<MasterKey, 'key'>): AuditKe
   return { id: hash('sha256', key).slice(0, 16), key };
 }
 
-/** The dependencies of the audit log keys. */
 interface AuditKeyParts {
   store: Store;
   masterKeys: readonly MasterKey[];
@@ -305,21 +276,17 @@ export async function anchorAudit({
   });
 }
 
-/** The file formats in which the audit log can be exported. */
 export const AUDIT_FORMATS = ['csv', 'ndjson'] as const;
 type AuditFormat = (typeof AUDIT_FORMATS)[number];
 
-/** A line of the audit log in the form in which it is exported. */
 type ShownLine = Record<string, unknown>;
 
-/** The dependencies of the audit log export. */
 interface AuditExportPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'auditLines'>;
   audit: Audit;
 }
 
-/** The filter that selects the exported lines. */
 type ExportedLines = Omit<AuditFilter, 'limit' | 'cursor'>;
 
 const COLUMNS = [
@@ -340,9 +307,8 @@ const COLUMNS = [
 const BATCH = 500;
 
 /**
- * Exports all matching lines of the audit log as CSV or NDJSON, the newest first. Lines are read in batches, as fast as
- * the client receives them. The export itself is recorded first, so an export without a filter begins with its own
- * audit line.
+ * Exports all matching lines of the audit log, the newest first. The export itself is recorded first, so an export
+ * without a filter begins with its own audit line.
  */
 export function exportAudit({ store, queries, audit }: AuditExportPorts) {
   return async (
@@ -371,7 +337,6 @@ export function exportAudit({ store, queries, audit }: AuditExportPorts) {
   };
 }
 
-/** The operation that exports the audit log, as routes call it. */
 export type ExportAudit = ReturnType<typeof exportAudit>;
 
 function toCsv(shown: ShownLine): string {

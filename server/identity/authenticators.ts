@@ -10,7 +10,6 @@ import { type Role, scopes as allScopes } from '../domain.ts';
 import { isConfirmed } from './confirm.ts';
 import { type FactorState, createSessionUse, factorState, usedSince } from './sessions.ts';
 
-/** The dependencies of the authenticators. */
 interface AuthenticatorPorts {
   store: Store;
   queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp' | 'touchSession'>;
@@ -19,24 +18,15 @@ interface AuthenticatorPorts {
   audit: Audit;
   limits: Pick<LoginLimits, 'mayRecordUnconfirmed'>;
   csrfKey: Uint8Array;
-  /** If false, tokens of the test applications are rejected. */
   debug: boolean;
-  /**
-   * True if the service refuses live configurations. Then no order moves real money, and applications have the mode
-   * `test`.
-   */
+  /** True if the service refuses live configurations. Applications then have the mode `test`. */
   refusesLive: boolean;
-  /**
-   * A session ends after this many minutes without a request. 0 = no limit; the session then ends when its token
-   * expires.
-   */
+  /** 0 = no limit; the session then ends when its token expires. */
   idleMinutes: number;
-  /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
   now: () => Date;
 }
 
-/** The administrator that a request's token belongs to. */
 interface FoundAdmin {
   readonly kind: 'admin';
   readonly id: string;
@@ -48,14 +38,12 @@ interface FoundAdmin {
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
   /**
-   * Whether the session was confirmed with password and second factor within the last five minutes. Operations that
-   * need this in every mode read `always`. Operations that need it only where real money moves read `where-live`. With
-   * Debug, `where-live` is always true, because Debug cannot be combined with live channels.
+   * Whether password and second factor were confirmed within the last five minutes. `where-live` is for operations that
+   * need this only where real money moves. With Debug it is always true, because Debug excludes live channels.
    */
   readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }
 
-/** The application that a request's token belongs to. */
 interface FoundApp {
   readonly kind: 'app';
   readonly clientId: string;
@@ -64,13 +52,12 @@ interface FoundApp {
   readonly scopes: ReadonlySet<string>;
   readonly mode: 'test' | 'live';
   readonly rateLimit?: number;
-  /** The application's rules for payments: late payment policy and limits. */
   readonly terms: Pick<AppState, 'latePayment' | 'limits'>;
   /** The response that is stored under the Idempotency-Key of the request, if a key was sent. */
   readonly kept: AppState['kept'];
 }
 
-/** Verifies the tokens of requests; the interface `Authenticators` in http/contract.ts describes the methods. */
+/** The interface `Authenticators` in http/contract.ts describes the methods. */
 export interface IdentityAuthenticators {
   admin(credential: { token: string; via: 'bearer' | 'cookie'; safe: boolean }): Promise<FoundAdmin>;
   app(token: string, ip: string, key?: RequestKey): Promise<FoundApp>;
@@ -87,9 +74,8 @@ interface RefusedOperation {
 }
 
 /**
- * Creates the authenticators. For each request, one SQL statement on the primary database reads the token's owner and
- * whether the session or token is still valid. This result is never cached, so a revocation takes effect at its commit.
- * While the database does not respond, every request is rejected.
+ * Creates the authenticators. Each request reads the state of its token from the primary database, never from a cache,
+ * so a revocation takes effect at its commit. While the database does not respond, every request is rejected.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
   const { store, queries, adminTokens, accessTokens, audit, limits, csrfKey, now } = ports;
@@ -138,7 +124,6 @@ export function exists({ kind }: Pick<AppState, 'kind'>, debug: boolean): boolea
   return kind === 'merchant' || (kind === 'test' && debug);
 }
 
-/** Creates the error for a request from an IP address that the application does not allow (403). */
 function addressRefused(): Forbidden {
   return new Forbidden('ip_not_allowed', 'Your IP address is not in the list allowedIps of this application.');
 }
@@ -182,9 +167,7 @@ export function covers(owned: readonly string[], scope: string): boolean {
   return everyScope.has(scope) && (owned.includes(scope) || owned.includes('admin'));
 }
 
-/**
- * Returns the scopes that are in effect for a token: its own scopes, without those that the application no longer has.
- */
+/** Returns the token's scopes without those that the application no longer has. */
 export function effectiveScopes(token: readonly string[], app: readonly string[]): ReadonlySet<string> {
   return new Set(allScopes.filter((scope) => covers(token, scope) && covers(app, scope)));
 }

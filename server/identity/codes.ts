@@ -7,35 +7,25 @@ import type { SecondFactorRow } from '../db/entities/identity.ts';
 import type { Tx } from '../db/store.ts';
 import { Unavailable } from '../errors.ts';
 
-/** The number of recovery codes per administrator. */
 const HOW_MANY = 10;
 /** Letters and digits that are not easily confused (Crockford's base 32). */
 const ALPHABET = '0123456789abcdefghjkmnpqrstvwxyz';
 const LENGTH = 24;
 const GROUP = /.{6}(?=.)/g;
 
-/**
- * Creates a recovery code with 120 random bits, in four groups. A code is too long to guess, so a fast hash is
- * sufficient for storage (ASVS 6.5.2).
- */
+/** Creates a recovery code with 120 random bits, too many to guess, so a fast hash is sufficient (ASVS 6.5.2). */
 export function newRecoveryCode(): string {
   const letters = Array.from(randomBytes(LENGTH), (byte) => ALPHABET[byte & 31]).join('');
   return letters.replaceAll(GROUP, '$&-');
 }
 
-/**
- * Normalises a recovery code that a user typed. Returns undefined if the text does not have the form of a recovery
- * code.
- */
+/** Normalises a recovery code that a user typed. Returns undefined if it does not have the form of one. */
 export function readRecoveryCode(typed: string): string | undefined {
   const letters = typed.toLowerCase().replaceAll(/[\s-]/g, '').replaceAll('o', '0').replaceAll(/[il]/g, '1');
   return /^[0-9a-hjkmnp-tv-z]{24}$/.test(letters) ? letters : undefined;
 }
 
-/**
- * Replaces all recovery codes of an account and returns the new codes. Only their hashes are stored, so they cannot be
- * read again.
- */
+/** Replaces all recovery codes of an account and returns the new ones. Only their hashes are stored. */
 export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): Promise<string[]> {
   const codes = Array.from({ length: HOW_MANY }, newRecoveryCode);
   await tx.recoveryCodes.delete({ adminId });
@@ -45,10 +35,7 @@ export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): P
   return codes;
 }
 
-/**
- * Marks a recovery code as used. Returns false if the account has no such unused code. If a code is used twice at the
- * same time, only one use succeeds.
- */
+/** Returns false if the account has no such unused code. Of two concurrent uses only one succeeds. */
 async function takeRecoveryCode(tx: Tx, adminId: string, letters: string, at: Date): Promise<boolean> {
   return (await tx.recoveryCodes.update({ adminId, codeHash: hashOf(letters), usedAt: null }, { usedAt: at })) === 1;
 }
@@ -93,13 +80,9 @@ function totp(secret: string, names: { issuer?: string; label?: string } = {}): 
   return new TOTP({ ...names, secret, algorithm: 'SHA1', digits: 6, period: 30 });
 }
 
-/** The kind of the code that was used: a code of the authenticator app (`code`) or a recovery code. */
 export type TakenCode = 'code' | 'recovery code';
 
-/**
- * The account has a second factor, but the code is missing or wrong. This error rolls the transaction back, and the
- * caller converts it to an error response.
- */
+/** The code is missing or wrong. This error rolls the transaction back, and the caller converts it to a response. */
 export class CodeRefused extends Error {
   readonly why: 'missing' | 'wrong';
 
@@ -122,9 +105,8 @@ class SecondFactorUnreadable extends Unavailable {
 }
 
 /**
- * Uses a code of an account, either from the authenticator app or a recovery code. The row of the second factor is
- * locked, so that no replica accepts the same code, or an older one, again. Returns undefined if the account has no
- * second factor. Throws CodeRefused if the code is missing or wrong.
+ * Uses a code of an account. The row of the second factor is locked, so that no replica accepts the same or an older
+ * code again. Returns undefined without a second factor, throws CodeRefused if the code is missing or wrong.
  */
 export async function takeCode(
   tx: Tx,
@@ -150,10 +132,7 @@ export function withoutBlanks(code: string): string {
   return code.replaceAll(' ', '');
 }
 
-/**
- * Returns the table, row and column of a TOTP secret. The encryption is bound to this place, so that an encrypted
- * secret cannot be copied to another row or column.
- */
+/** Returns where a TOTP secret is stored (its place). The encrypted secret cannot be decrypted at another place. */
 export function placeOfSecret(adminId: string, column: 'encrypted' | 'pending_encrypted'): Place {
   return { table: 'second_factors', id: adminId, column, version: 1 };
 }

@@ -309,7 +309,6 @@ export function isOftenLeaked(text: string): boolean {
   );
 }
 
-/** The number of leaked passwords in `digests`. */
 export const leakedCount = known.size;
 
 function readDigests(bytes: Buffer): ReadonlySet<string> {

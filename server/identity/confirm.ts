@@ -12,7 +12,6 @@ import type { GateLine, Passwords } from './passwords.ts';
 import type { Actor, AdminState, IdentityQueries, LoginState, Session } from './ports.ts';
 import { type TokenMint, newCsrfToken } from './tokens.ts';
 
-/** The dependencies of a password check. */
 interface CheckPorts {
   store: Store;
   passwords: Passwords;
@@ -20,18 +19,15 @@ interface CheckPorts {
   audit: Audit;
 }
 
-/**
- * The result of a password check. If `refusal` is set, the caller must throw it unless a correct code was also sent.
- */
+/** If `refusal` is set, the caller must throw it unless a correct code was also sent. */
 interface PasswordCheck {
   right: boolean;
   refusal: TooManyRequests | undefined;
 }
 
 /**
- * Checks whether a password matches the hash. Each check waits in a queue. When the check starts, the limits of failed
- * logins are tested again, so that many guesses at the same time cannot all pass. Logins from an IP address that the
- * account used before have their own queue.
+ * Checks a password in a queue. The limits are tested again when the check starts, so that many guesses at the same
+ * time cannot all pass. Logins from an address that the account used before have their own queue.
  */
 export async function lookAtPassword(
   { passwords, limits }: Pick<CheckPorts, 'passwords' | 'limits'>,
@@ -49,16 +45,12 @@ export async function lookAtPassword(
   return { right: right && hash !== undefined, refusal };
 }
 
-/** Values that replace the default target and details in the audit entry of a failed login. */
 export interface FailureLine {
   target?: string;
   after?: object | null;
 }
 
-/**
- * Counts a wrong password or code, and writes an audit entry about it. Per address only the first few failures are
- * written. Throws a 429 above the limit.
- */
+/** Counts a wrong password or code, and audits the first few failures per address. Throws a 429 above the limit. */
 export async function recordFailure(
   { store, limits, audit }: Pick<CheckPorts, 'store' | 'limits' | 'audit'>,
   actor: Actor,
@@ -70,13 +62,11 @@ export async function recordFailure(
   await limits.failed(attempt);
 }
 
-/** The dependencies of a code check. */
 interface CodePorts extends Pick<CheckPorts, 'store' | 'limits' | 'audit'> {
   encryption: Pick<Encryption, 'open'>;
   now: () => Date;
 }
 
-/** A code to check: the account, the login attempt and its actor, and the error to throw if the code is refused. */
 export interface CodeCheck {
   attempt: Attempt;
   actor: Actor;
@@ -86,22 +76,19 @@ export interface CodeCheck {
   /** A made-up attempt (see `standIn`). If set, wrong codes are counted for it and not for `attempt`. */
   counted?: Attempt;
   /**
-   * Replaces the default audit entry of a wrong code. The default entry mentions a second factor. So it is replaced if
-   * the password was wrong or the account has no second factor.
+   * The audit entry if the password was wrong or the account has no second factor. It replaces the default entry, which
+   * mentions a second factor.
    */
   failure?: FailureLine;
   /**
-   * True if the account is above its limit of failed logins and another login has used the one attempt that is allowed
-   * in 30 seconds (see `LoginLimits`). Then only a correct code is accepted. Every other result counts as a failed
-   * login and takes the same steps, so that the response time reveals nothing.
+   * The account is above its limit of failed logins, and its one attempt per 30 seconds is already used (see
+   * `LoginLimits`). Then only a correct code is accepted. Every other result counts as a failed login and takes the
+   * same steps, so that the response time reveals nothing.
    */
   isOutOfTurn?: boolean;
 }
 
-/**
- * Returns a made-up account and login attempt. They are used if a login cannot succeed, for example because the
- * username is unknown. The login then takes the same steps as with a real account, but no code is correct.
- */
+/** Returns a made-up account and attempt: a login that cannot succeed takes the same steps, but no code is correct. */
 export function standIn(attempt: Attempt): Pick<CodeCheck, 'account' | 'counted'> {
   const id = randomUUID();
   return { account: { id, hasFactor: true }, counted: { ...attempt, username: id, known: false, isStandIn: true } };
@@ -148,16 +135,14 @@ export async function withCode<T>(
   }
 }
 
-/** The values of a new session. */
 export interface NewSession {
   jti: string;
   adminId: string;
   generation: number;
   ip?: string | undefined;
   userAgent?: string | undefined;
-  /** The time at which the password was verified. Absent = the password was not verified. */
+  /** Absent = the password was not verified. */
   confirmedAt?: Date;
-  /** Whether a code of the second factor was verified. `codeAt` is the time of this verification. */
   secondFactor?: boolean;
   codeAt?: Date | undefined;
   ttlSeconds: number;
@@ -196,25 +181,19 @@ export function isConfirmed(
   return isFresh(confirmedAt) && (!hasFactor || isFresh(codeAt));
 }
 
-/**
- * The password and code with which an administrator confirms a session. The code is required if the account has a
- * second factor.
- */
+/** The code is required if the account has a second factor. */
 export interface Proof {
   password: string;
   code?: string | undefined;
 }
 
-/** The dependencies of checking a code of an administrator who is already logged in. */
 export interface OwnCodePorts extends CodePorts {
   queries: Pick<IdentityQueries, 'loginState'>;
   addresses: KnownAddresses;
 }
 
-/** The dependencies of checking the password of an administrator who is already logged in. */
 interface OwnPasswordPorts extends CheckPorts, OwnCodePorts {}
 
-/** The account of a session, and the attempt for which its wrong passwords and codes are counted. */
 interface Checked {
   account: NonNullable<LoginState['admin']>;
   attempt: Attempt;
@@ -222,9 +201,8 @@ interface Checked {
 }
 
 /**
- * Verifies the password of a session's account and returns the account. A wrong password counts as a failed login and
- * throws a 400 at `pointer`. If the account has a second factor and no code was sent, throws a 400 too; the logged-in
- * administrator may learn that a code is needed.
+ * Verifies the password of a session's account. A wrong password counts as a failed login and throws a 400 at
+ * `pointer`. A missing code throws a 400 too; the logged-in administrator may learn that it is needed.
  */
 export async function requirePassword(
   ports: OwnPasswordPorts,
@@ -242,10 +220,7 @@ export async function requirePassword(
   ]);
 }
 
-/**
- * Returns the account of a session before its password or code is checked. Throws a 400 at `/code` if the account has a
- * second factor and no code was sent. Throws a 429 after too many failures.
- */
+/** Returns a session's account. Throws a 400 at `/code` if a needed code is missing, a 429 after too many failures. */
 export async function ownAccount(
   { store, queries, addresses, limits }: OwnCodePorts,
   { id, username }: Session,
@@ -289,13 +264,12 @@ export function wrongCode(): InvalidRequest {
   ]);
 }
 
-/** The dependencies of the confirmation of a session. */
 export interface ConfirmPorts extends OwnPasswordPorts {
   adminTokens: TokenMint;
   csrfKey: Uint8Array;
 }
 
-/** The session that replaces the confirmed one. The caller receives both tokens once. */
+/** The session that replaces the confirmed one. */
 export interface ConfirmedSession {
   token: string;
   csrfToken: string;

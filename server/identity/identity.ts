@@ -23,7 +23,6 @@ import { createSecondFactors, type SecondFactors } from './second-factors.ts';
 import { UUID } from '../domain.ts';
 import type { AuditRow } from '../db/entities/identity.ts';
 
-/** The configuration values for logins, tokens and rate limits that the folder `identity` needs. */
 interface IdentityConfig {
   debug: boolean;
   environment: 'development' | 'staging' | 'production';
@@ -34,7 +33,6 @@ interface IdentityConfig {
   rateLimit: { loginFailures: number; badCredentialsPerMinute: number };
 }
 
-/** The dependencies of `createIdentity`. */
 interface IdentityParts {
   config: IdentityConfig;
   store: Store;
@@ -43,14 +41,12 @@ interface IdentityParts {
   auditKeys: AuditKeys;
   /** The newest audit line that this process knows. It is updated after each commit (`NEW_TIP`). */
   auditTip: KnownTip;
-  /** Encrypts and decrypts the secrets of second factors. */
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   now: () => Date;
   passwords: Passwords;
   emitCredentialChange: EmitCredentialChange;
 }
 
-/** The operations on logins, tokens, accounts, applications and the audit log. */
 export interface Identity {
   authenticators: IdentityAuthenticators;
   sessions: Sessions;
@@ -63,26 +59,17 @@ export interface Identity {
   auditLines(filter: AuditFilter): Promise<AuditRow[]>;
   exportAudit: ExportAudit;
   verifyAudit(knowledge?: AuditKnowledge, part?: AuditPart): Promise<AuditProof>;
-  /**
-   * For the jobs: appends a line with the newest key if the last line of the audit log has another key. Returns the
-   * hash of the last line, or undefined if the log is empty.
-   */
+  /** For a job; see `anchorAudit` in audit.ts. Returns the hash of the last audit line; undefined = an empty log. */
   anchorAudit(): Promise<string | undefined>;
-  /**
-   * For the clean-up job: deletes the revocations of tokens that expired more than a day ago, by the clock of the
-   * database. Returns their number.
-   */
+  /** For the clean-up job: deletes revocations of tokens that expired more than a day ago, by the database's clock. */
   deleteExpiredRevocations(goesOn?: () => boolean): Promise<number>;
-  /**
-   * For the clean-up job: deletes the sessions whose token expired more than a day ago, by the clock of the database.
-   * Returns their number.
-   */
+  /** For the clean-up job: deletes sessions whose token expired more than a day ago, by the database's clock. */
   deleteExpiredSessions(goesOn?: () => boolean): Promise<number>;
 }
 
 /**
- * Creates the operations on logins, tokens, accounts, applications and the audit log. The signing keys of administrator
- * tokens and access tokens are derived from `JWT.SecretKey`.
+ * Creates the operations on accounts, applications, sessions, tokens and the audit log. The signing keys of all tokens
+ * are derived from `JWT.SecretKey`.
  */
 export function createIdentity(parts: IdentityParts): Identity {
   const {

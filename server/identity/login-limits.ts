@@ -7,12 +7,8 @@ import type { Tx } from '../db/store.ts';
 import { TooManyRequests } from '../errors.ts';
 import type { FailureCounts } from './ports.ts';
 
-/** The configured limits of failed logins and failed client authentications. */
 interface LoginLimitSettings {
-  /**
-   * Maximum number of failed logins in 15 minutes for one account from one IP address. The limits for all logins of an
-   * account, of an IP address or of a network are multiples of this number (see `times`).
-   */
+  /** Maximum failed logins in 15 minutes per account and IP address. Other limits are its multiples (`times`). */
   loginFailures: number;
   /**
    * Failed client authentications allowed per address and minute. The limit per client and per network is ten times as
@@ -52,7 +48,6 @@ const standInSeconds = 60;
  */
 const firstCodes = { tries: 20, seconds: 600 };
 
-/** A login attempt: the account, the client's address, and facts about them. */
 export interface Attempt {
   username: string;
   ip: string;
@@ -66,11 +61,9 @@ export interface Attempt {
    * even if another attempt has used the account's turn (see `turnSeconds`).
    */
   hasCode?: boolean;
-  /** Whether the attempt is counted for a made-up account (`standIn`). */
   isStandIn?: boolean;
 }
 
-/** Limits the guessing of passwords and codes. Only failures are counted. */
 export interface LoginLimits {
   /**
    * Throws a 429 after too many failed logins. Also throws a 429 while the account's turn is used (see `turnSeconds`).
@@ -95,10 +88,7 @@ export interface LoginLimits {
   codeFailed(attempt: Attempt): Promise<void>;
   /** Counts an attempt to enter the first code of a new second factor. Throws a 429 above the limit. */
   tryFirstCode(username: string): Promise<void>;
-  /**
-   * Whether a failed login from this address may still be written to the audit log. Only the first few failures in 15
-   * minutes are written.
-   */
+  /** Only the first few failed logins of an address in 15 minutes are written to the audit log. */
   mayRecord(ip: string): Promise<boolean>;
   /** Whether a refusal because of a missing confirmation may still be written to the audit log for this session. */
   mayRecordUnconfirmed(jti: string): Promise<boolean>;
@@ -135,8 +125,8 @@ export function createLoginLimits(counts: FailureCounts, settings: LoginLimitSet
     seconds: turnSeconds,
   });
   /**
-   * The limits of wrong codes. Each known address of an account is counted separately from all other addresses, so that
-   * attackers at unknown addresses cannot use up the attempts of the owner.
+   * Wrong codes from known addresses are counted separately, so that attackers elsewhere cannot use up the attempts of
+   * the owner.
    */
   const ofCodes = ({ username, ip, known, isStandIn }: Attempt): Record<'wrong' | 'turn', Limit> => {
     const whose = known ? `${hide(username)}:${addressBlock(ip)}` : hide(username);
@@ -212,10 +202,7 @@ function requireLeft(left: readonly { allowed: boolean; resetSeconds: number }[]
   if (over.length > 0) throw tooMany(Math.max(...over.map(({ resetSeconds }) => resetSeconds)), what);
 }
 
-/**
- * Creates the 429 of a login. The hint is the same for accounts with and without a second factor, so that it does not
- * reveal which accounts have one.
- */
+/** The hint is the same with and without a second factor, so that it does not reveal which accounts have one. */
 function tooManyLogins(seconds: number): TooManyRequests {
   const hint =
     'During an attack on passwords, a login with a correct code of its second factor, or a recovery code, is not delayed.';
@@ -233,12 +220,8 @@ const DAYS = 90;
 
 /** Stores the addresses from which an account has logged in, as hashes. All replicas share them. */
 export interface KnownAddresses {
-  /** Returns the hash under which an address is stored. */
   keyOf(ip: string): string;
-  /**
-   * Stores the address of a login in the transaction of the login. Deletes addresses from which the account has not
-   * logged in for 90 days.
-   */
+  /** Runs in the transaction of the login. Also deletes addresses without a login for 90 days. */
   remember(tx: Tx, adminId: string, ip: string, at: Date): Promise<void>;
 }
 
@@ -257,16 +240,10 @@ export function createKnownAddresses(hide: Hide): KnownAddresses {
   };
 }
 
-/**
- * Hashes a name that becomes a database key. A user may type a password in the name field, so names are never stored as
- * they were typed.
- */
+/** Names are never stored as typed, because a user may type a password in the name field. */
 export type Hide = (name: string) => string;
 
-/**
- * Creates the function that hashes names with a secret key. After a change of the secret, the same name has another
- * hash.
- */
+/** Creates the function that hashes names with a secret key. After a change of the key, all hashes differ. */
 export function createHide(secret: Uint8Array): Hide {
   return (name) => createHmac('sha256', secret).update(name).digest('base64url').slice(0, 22);
 }

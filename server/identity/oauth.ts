@@ -8,14 +8,13 @@ import type { LoginLimits } from './login-limits.ts';
 import type { IdentityQueries } from './ports.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
-/** The client id and secret of a request. `basic` is true if they were sent in the `Authorization` header. */
+/** `basic` is true if the credentials were sent in the `Authorization` header. */
 export interface ClientCredentials {
   clientId: string;
   clientSecret: string;
   basic: boolean;
 }
 
-/** The dependencies of client authentication. */
 interface ClientPorts {
   store: Store;
   limits: Pick<LoginLimits, 'clientFailed'>;
@@ -23,10 +22,7 @@ interface ClientPorts {
   now: () => Date;
 }
 
-/**
- * The client authentication failed (401 `invalid_client`, RFC 6749 §5.2). The response is the same for an unknown
- * client, a wrong secret and a disabled application.
- */
+/** The response is the same for an unknown client, a wrong secret and a disabled application (RFC 6749 §5.2). */
 class InvalidClient extends AppError {
   constructor(basic: boolean) {
     super('invalid_client', 401, 'Invalid client_id or client_secret.', {
@@ -37,10 +33,7 @@ class InvalidClient extends AppError {
 
 const NO_HASH = '0'.repeat(64);
 
-/**
- * Authenticates an application by client id and secret. Throws a 401 `invalid_client` if they are wrong, a 403 if the
- * client's address is not allowed, or a 429 after too many failures.
- */
+/** Throws a 401 `invalid_client`, a 403 if the address is not allowed, or a 429 after too many failures. */
 async function authenticateClient(
   { store, limits, debug, now }: ClientPorts,
   { clientId, clientSecret, basic }: ClientCredentials,
@@ -76,30 +69,25 @@ class InvalidScope extends AppError {
   }
 }
 
-/** The dependencies of the token endpoints. */
 interface OAuthPorts extends ClientPorts {
   queries: Pick<IdentityQueries, 'touchApp'>;
   accessTokens: TokenMint;
 }
 
-/** A token request. If `scope` is absent, the token gets all scopes of the application. */
+/** If `scope` is absent, the token gets all scopes of the application. */
 interface TokenRequest {
   credentials: ClientCredentials;
   scope?: string;
   ip: string;
 }
 
-/** A granted token (RFC 6749 §5.1). */
 interface TokenGrant {
   accessToken: string;
   expiresIn: number;
   scope: string;
 }
 
-/**
- * A request to revoke a token. The client may authenticate with `credentials`, or send only its `clientId`. A token of
- * another client is not revoked.
- */
+/** The request may contain the `clientId` without a secret. A token of another client is not revoked. */
 interface RevokeRequest {
   token: string;
   credentials?: ClientCredentials;
@@ -107,7 +95,6 @@ interface RevokeRequest {
   ip: string;
 }
 
-/** The operations of the token endpoints. */
 export interface OAuth {
   issue(request: TokenRequest): Promise<TokenGrant>;
   /**

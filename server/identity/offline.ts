@@ -15,10 +15,7 @@ import type { Actor } from './ports.ts';
 import { removeSecondFactor } from './second-factors.ts';
 import { canonicalUsername } from './sessions.ts';
 
-/**
- * The dependencies of the offline operations. These operations need no login: every user with access to the database
- * may run them.
- */
+/** These operations need no login: every user with access to the database may run them. */
 export interface OfflinePorts {
   store: Store;
   passwords: Passwords;
@@ -33,7 +30,6 @@ export class AlreadyBootstrapped extends LocalError {
   }
 }
 
-/** The username and password of an account. */
 export interface Account {
   username: string;
   password: string;
@@ -69,10 +65,7 @@ export async function appExists(store: Store, project: string, name: string): Pr
   return store.read(async (tx) => (await tx.apps.count({ project, name, kind: 'merchant' })) > 0);
 }
 
-/**
- * Creates the first administrator. Throws AlreadyBootstrapped if an administrator exists; if two calls run at the same
- * time, only one succeeds. After the commit the row is read back and the password is verified against its hash.
- */
+/** Creates the first administrator, only once even in concurrent calls. Throws AlreadyBootstrapped if one exists. */
 export async function createFirstAdmin(ports: OfflinePorts, actor: Actor, account: Account): Promise<AdminRow> {
   requireUsername(account.username);
   requireGoodPassword(account.password, account.username);
@@ -96,10 +89,7 @@ export async function writeFirstAdmin(
   await audit(tx, { ...by(actor), action: FIRST_ADMIN, target: row.username, after: adminFacts(row) });
 }
 
-/**
- * Creates an application and returns its secret. After the commit, the stored hash is read back and the secret is
- * verified against it, so that the returned secret is sure to work.
- */
+/** Creates an application and verifies its secret against the stored hash, so that the returned secret works. */
 export async function createApp(
   ports: OfflinePorts,
   actor: Actor,
@@ -113,10 +103,7 @@ export async function createApp(
   return made;
 }
 
-/**
- * Sets the password of an account and ends its sessions. Throws NotFound if the account does not exist. A disabled
- * account stays disabled.
- */
+/** Sets the password of an account and ends its sessions. Throws NotFound. A disabled account stays disabled. */
 export async function resetPassword(ports: OfflinePorts, actor: Actor, account: Account): Promise<AdminRow> {
   const username = canonicalUsername(account.username);
   requireGoodPassword(account.password, username);
@@ -134,10 +121,7 @@ export async function resetPassword(ports: OfflinePorts, actor: Actor, account: 
   return changed;
 }
 
-/**
- * Removes the second factor of an account and ends its sessions. Throws NotFound if the account does not exist or has
- * no second factor.
- */
+/** Removes the second factor of an account and ends its sessions. Throws NotFound if there is none. */
 export async function resetSecondFactor(ports: OfflinePorts, actor: Actor, name: string): Promise<AdminRow> {
   const username = canonicalUsername(name);
   return ports.store.transaction(async (tx) => {
@@ -176,10 +160,7 @@ const Policy = z.enum(['accept', 'refund']);
 const Code = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"');
 const Name = z.string().min(1).max(128);
 
-/**
- * The document that `payctl bootstrap apply` reads: the desired administrators, projects and applications. Unknown
- * properties are refused.
- */
+/** The document that `payctl bootstrap apply` reads. Unknown properties are refused. */
 export const BootstrapDocument = z.strictObject({
   admins: z
     .array(
@@ -211,10 +192,6 @@ export const BootstrapDocument = z.strictObject({
     .default([]),
 });
 
-/**
- * The result for one object of the bootstrap document: whether the administrator, project or application was created,
- * updated or left unchanged.
- */
 export interface Applied {
   kind: 'admin' | 'project' | 'app';
   name: string;
@@ -224,7 +201,6 @@ export interface Applied {
   secret?: string;
 }
 
-/** The result of `applyBootstrap`. */
 export interface BootstrapResult {
   changed: boolean;
   applied: Applied[];
@@ -234,9 +210,8 @@ type Document = z.output<typeof BootstrapDocument>;
 type AdminEntry = Document['admins'][number] & { passwordHash?: string };
 
 /**
- * Applies the bootstrap document to the database in one transaction. Missing objects are created, and applications that
- * differ are updated. Passwords and secrets are never reset, and nothing is deleted. Passwords and secrets of new
- * objects are verified after the commit.
+ * Applies the bootstrap document in one transaction: creates missing objects and updates applications that differ.
+ * Passwords and secrets are never reset, and nothing is deleted.
  */
 export async function applyBootstrap(ports: OfflinePorts, actor: Actor, input: unknown): Promise<BootstrapResult> {
   const document = read(input);
@@ -344,9 +319,7 @@ async function updateApp(
   return { ...applied, done: 'updated' };
 }
 
-/**
- * Returns a plain copy for comparisons. Database rows may have another sequence of properties and another prototype.
- */
+/** Returns plain JSON for a comparison. Database rows may have another sequence of properties and another prototype. */
 function plain(value: object): unknown {
   return JSON.parse(JSON.stringify(value));
 }

@@ -2,19 +2,15 @@ import { argon2id, hash, needsRehash, verify } from 'argon2';
 import { InvalidRequest, Unavailable } from '../errors.ts';
 import { commonPasswords, isOftenLeaked } from './common-passwords.ts';
 
-/**
- * The queue of a password check. `reserved` tasks have their own queue and run first, so that `open` tasks cannot delay
- * them.
- */
+/** `reserved` tasks have their own queue and run first, so that `open` tasks cannot delay them. */
 export type GateLine = 'open' | 'reserved';
 
 /** Runs a limited number of tasks at the same time. Throws `Unavailable` (503) if the queue is full. */
 type Gate = <T>(work: () => Promise<T>, line?: GateLine) => Promise<T>;
 
 /**
- * Creates a gate, which runs at most `slots` tasks at the same time. Up to `queue` further tasks wait in each of the
- * two queues. Password hashing occupies Node's thread pool. In a measurement without a gate, a hundred logins delayed
- * file reads and DNS lookups by many seconds.
+ * Creates a gate. Up to `queue` tasks wait in each of the two queues. Password hashing occupies Node's thread pool: in
+ * a measurement without a gate, a hundred logins delayed file reads and DNS lookups by many seconds.
  */
 export function createGate({ slots, queue }: { slots: number; queue: number }): Gate {
   let running = 0;
@@ -54,21 +50,13 @@ const hashParameters = { type: argon2id, memoryCost: 19_456, timeCost: 2, parall
 
 const bounds = { minCharacters: 12, maxBytes: 1024, minUnforeseen: 8 };
 
-/** Hashes and verifies passwords. At most two of these tasks run at the same time. */
 export interface Passwords {
-  /** Hashes a password. This task uses the `reserved` queue, because only authenticated users set passwords. */
+  /** Uses the `reserved` queue, because only authenticated users set passwords. */
   hash(password: string): Promise<string>;
-  /**
-   * Verifies a password. `first` is called when the task leaves the queue. If `first` throws, the password is not
-   * checked.
-   */
+  /** `first` is called when the task leaves the queue. If it throws, the password is not checked. */
   verify(hash: string, password: string, first?: () => Promise<void>, line?: GateLine): Promise<boolean>;
-  /** Whether a hash was created with other parameters than the current ones. */
   isOutdated(hash: string): boolean;
-  /**
-   * Returns the hash of a random password. A login with an unknown username is checked against it, so that the response
-   * time does not reveal which usernames exist.
-   */
+  /** Logins with unknown usernames use this hash, so that the response time does not reveal which names exist. */
   decoy(): Promise<string>;
 }
 
@@ -114,10 +102,7 @@ function faultOf(password: string, username: string): { detail: string } | undef
 
 const contextWords = ['unified', 'payments', 'payment', 'service', 'payctl', 'admin', 'pay', 'ups', 'my', 'the'];
 
-/**
- * Whether the password mainly consists of words that a visitor of the login page could guess. These words, digits and
- * signs are removed; if fewer than four letters remain, the password is refused.
- */
+/** Guessable words, digits and signs are removed; if fewer than four letters remain, the password is refused. */
 function isOfContext(plain: string, username: string): boolean {
   const bare = username.replaceAll(/\P{L}+/gu, '');
   const names = bare.length >= 4 ? [bare, [...bare].toReversed().join('')] : [];
@@ -128,10 +113,7 @@ function isOfContext(plain: string, username: string): boolean {
   });
 }
 
-/**
- * Whether a password is a common word. Digits and signs around the word are ignored, and a word that is written twice
- * also counts.
- */
+/** Digits and signs around the word are ignored, and a word that is written twice also counts. */
 function isCommon(plain: string): boolean {
   const half = plain.slice(0, plain.length / 2);
   const once = half + half === plain ? readings(half) : [];
@@ -143,10 +125,7 @@ const LEET = new Map(
   ['@a', '4a', '8b', '3e', '9g', '!i', '0o', '$s', '5s', '7t', '+t'].map(([sign, letter]) => [sign, letter]),
 );
 
-/**
- * Returns the words that may be hidden in a password: with and without digits and signs at the start and end, and with
- * look-alike digits and signs replaced by letters.
- */
+/** Returns the text with and without digits and signs at the ends, also with look-alike signs replaced by letters. */
 function readings(plain: string): string[] {
   const [noStart, noEnd] = [plain.replace(/^\P{L}+/u, ''), plain.replace(/\P{L}+$/u, '')];
   const texts = [plain, noStart, noEnd, noStart.replace(/\P{L}+$/u, '')];
@@ -179,8 +158,8 @@ function unforeseen(plain: string): number {
 }
 
 /**
- * Returns the steps between two neighbouring characters: in the alphabet (`alphabet 1` from a to b) and on the keyboard
- * (`keys 1 0` from q to w). Returns an empty list if the characters are not neighbours.
+ * Returns the steps between two characters, for example `alphabet 1` from a to b, or `keys 1 0` from q to w. Returns
+ * nothing if they are no neighbours.
  */
 function stepsTo(sign: string, before: string | undefined): string[] {
   if (before === undefined) return [];

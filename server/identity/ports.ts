@@ -11,7 +11,6 @@ export type {
   SessionQueries,
 } from '../db/queries/identity.ts';
 
-/** The actor that the audit log records for an action. */
 export interface Actor {
   readonly kind: 'admin' | 'app' | 'offline' | 'system';
   readonly name: string;
@@ -19,14 +18,12 @@ export interface Actor {
   readonly requestId?: string;
 }
 
-/** The account and token id of an authenticated administrator's session. */
 export interface Session {
   id: string;
   username: string;
   jti: string;
 }
 
-/** Whether a rate limit permits another use, and when its window ends. */
 interface LimitState {
   readonly allowed: boolean;
   readonly resetSeconds: number;
@@ -35,10 +32,7 @@ interface LimitState {
 /** Counters of failures, shared by all replicas (server/db/rate-limits.ts). */
 export interface FailureCounts {
   consume(key: string, limit: number, windowSeconds: number): Promise<LimitState>;
-  /**
-   * Returns whether every key is below its limit, without counting an attempt. It reads the database at most once, by
-   * index.
-   */
+  /** Whether every key is below its limit, without counting. Reads the database at most once, by index. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
 }
 
@@ -47,9 +41,7 @@ export interface CredentialChange {
   clientId: string;
   project: string;
   change: 'created' | 'widened' | 'enabled' | 'secret' | 'webhook' | 'webhook_secret';
-  /** Name of the administrator who made the change. */
   by: string;
 }
 
-/** Records a `CredentialChange` as an event in the caller's transaction. */
 export type EmitCredentialChange = (tx: Tx, change: CredentialChange) => Promise<void>;

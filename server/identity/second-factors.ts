@@ -17,7 +17,6 @@ import {
 /** Time in which the first code of a new secret must be entered (ms). */
 const PENDING_MS = 600_000;
 
-/** The dependencies of the operations on second factors. */
 interface SecondFactorPorts extends OwnCodePorts {
   queries: Pick<IdentityQueries, 'endOtherSessions' | 'loginState'>;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
@@ -25,7 +24,6 @@ interface SecondFactorPorts extends OwnCodePorts {
   issuer: string;
 }
 
-/** The state of an account's second factor, without its secret. */
 interface SecondFactorState {
   enabled: boolean;
   enabledAt: Date | null;
@@ -42,15 +40,9 @@ interface Enrolment {
 /** The operations that enrol and remove second factors. `sessions.ts` checks codes at login. */
 export interface SecondFactors {
   state(adminId: string): Promise<SecondFactorState>;
-  /**
-   * Starts the enrolment: creates a secret for an authenticator app. If the account already has a second factor, one of
-   * its codes is required. The existing factor stays valid until the new secret is confirmed.
-   */
+  /** An existing factor stays valid until the new secret is confirmed, and one of its codes is required. */
   start(session: Session, actor: Actor, code?: string): Promise<Enrolment>;
-  /**
-   * Completes the enrolment with the first code of the new secret. Returns the recovery codes, and ends the other
-   * sessions of the account.
-   */
+  /** Returns the recovery codes, and ends the other sessions of the account. */
   confirm(session: Session, actor: Actor, code: string): Promise<string[]>;
   /** Replaces all recovery codes. A code of the second factor is required. */
   renewCodes(session: Session, actor: Actor, code?: string): Promise<string[]>;
@@ -151,10 +143,7 @@ function confirm(ports: SecondFactorPorts): SecondFactors['confirm'] {
   };
 }
 
-/**
- * Removes the second factor and the recovery codes of an account. Returns false if the account had no second factor and
- * no unconfirmed enrolment.
- */
+/** Removes second factor and recovery codes. Returns false if the account had no factor and no enrolment. */
 export async function removeSecondFactor(tx: Tx, adminId: string): Promise<boolean> {
   // This row is deleted first, because the renewal of recovery codes locks the same row first.
   const wasThere = (await tx.secondFactors.delete({ adminId })) > 0;

@@ -29,7 +29,6 @@ import { type GenuineToken, newCsrfToken } from './tokens.ts';
 
 const MOST_REPLACED = 4;
 
-/** No login is possible, because no administrator exists yet (503). */
 class NotBootstrapped extends Unavailable {
   constructor() {
     super('not_bootstrapped', 'No administrator exists yet.', {
@@ -49,14 +48,11 @@ class SecondFactorRequired extends Unauthenticated {
   }
 }
 
-/** The dependencies of the session operations. */
 interface SessionPorts extends ConfirmPorts {
   hide: Hide;
-  /** Whether every administrator must have a second factor. */
   requireSecondFactor: boolean;
 }
 
-/** The values of a login request. */
 interface LoginInput {
   username: string;
   password: string;
@@ -69,7 +65,7 @@ interface LoginInput {
   replaces?: readonly string[];
 }
 
-/** A new session. The caller receives both tokens only once. */
+/** The caller receives both tokens only once. */
 export interface NewSession {
   token: string;
   csrfToken: string;
@@ -79,10 +75,7 @@ export interface NewSession {
   secondFactor: FactorState;
 }
 
-/**
- * The second factor of a session. `used`: a code was verified. `none`: the account has no second factor. `missing`: the
- * account has none, although the configuration requires one.
- */
+/** `none`: the account has no second factor. `missing`: it has none, although the configuration requires one. */
 export type FactorState = 'used' | 'none' | 'missing';
 
 /** Returns the state of a session's second factor. */
@@ -90,23 +83,18 @@ export function factorState(hasFactor: boolean, required: boolean): FactorState 
   return hasFactor ? 'used' : required ? 'missing' : 'none';
 }
 
-/** The operations that start, confirm and end administrator sessions. */
 export interface Sessions {
   /**
    * Starts a session. Throws the same 401 for an unknown username, a wrong password, a wrong code and a disabled
    * account. Throws another 401 if the password is correct but the required code is missing.
    */
   login(input: LoginInput): Promise<NewSession>;
-  /**
-   * Ends this session. With `everywhere`, ends all sessions of the account. When the call returns, every replica
-   * rejects the ended sessions.
-   */
+  /** When the call returns, every replica rejects the ended sessions. */
   logout(session: Session, actor: Actor, everywhere: boolean): Promise<void>;
   /** Verifies password and second factor again, and replaces this session with a new, confirmed one. */
   confirm(session: Session, actor: Actor, proof: Proof, userAgent?: string): Promise<ConfirmedSession>;
   /** Sets a new password and ends every session of the account. */
   changePassword(session: Session, actor: Actor, change: Proof & { next: string }): Promise<void>;
-  /** Removes the account's own second factor. The password and a code are required. */
   removeSecondFactor(session: Session, actor: Actor, proof: Proof): Promise<void>;
 }
 
@@ -166,27 +154,18 @@ function login(ports: SessionPorts): Sessions['login'] {
   };
 }
 
-/**
- * Returns a placeholder for an account that does not exist. A login takes the same steps with it, but no code is
- * correct.
- */
+/** A login takes the same steps with this placeholder as with an account, but no code is correct. */
 function noAccount() {
   return { id: randomUUID(), role: 'viewer', generation: 0, hasFactor: true, passwordHash: '' } as const;
 }
 
-/**
- * Creates the 401 of a failed login. If a code was sent, the message does not reveal whether the password or the code
- * was wrong.
- */
+/** If a code was sent, the message does not reveal whether the password or the code was wrong. */
 function loginFailed(code: string | undefined): Unauthenticated {
   const what = code === undefined ? 'username or password' : 'username, password or code';
   return new Unauthenticated(`Wrong ${what}.`, 'login_failed');
 }
 
-/**
- * Returns the session tokens from the request's cookies that are valid. Another host of the same domain may have set a
- * cookie with an invalid token. Such a cookie is ignored.
- */
+/** Another host of the same domain may have set a cookie with an invalid token. Such a cookie is ignored. */
 async function genuineOf({ adminTokens }: SessionPorts, sent: readonly string[]): Promise<GenuineToken[]> {
   const tokens = [...new Set(sent)].slice(0, MOST_REPLACED);
   const read = await Promise.allSettled(tokens.map((token) => adminTokens.verify(token)));
@@ -288,14 +267,13 @@ function removeOwn(ports: SessionPorts): Sessions['removeSecondFactor'] {
 const NOTED_MS = 60_000;
 
 /**
- * Returns the start of the period in which a session must have been used, because idle sessions end. If `idleMinutes`
- * is 0, idle sessions do not end, and the result is the start of 1970.
+ * Sessions whose last use was before the returned time have ended. If idle sessions do not end, returns the start of
+ * 1970.
  */
 export function usedSince(now: Date, idleMinutes: number): Date {
   return new Date(idleMinutes === 0 ? 0 : now.getTime() - idleMinutes * 60_000);
 }
 
-/** The dependencies of `createSessionUse`. */
 interface SessionUsePorts {
   store: Store;
   queries: Pick<SessionQueries, 'touchSession'>;
@@ -316,7 +294,6 @@ export function createSessionUse({ store, queries, now }: SessionUsePorts) {
   };
 }
 
-/** The dependencies of `createAdminSessions`. */
 interface AdminSessionPorts {
   store: Store;
   queries: Pick<SessionQueries, 'sessions'>;
@@ -327,16 +304,10 @@ interface AdminSessionPorts {
 
 /** The operations on the sessions of one account, which may be the caller's own account. */
 export interface AdminSessions {
-  /**
-   * Lists the live sessions of an account, the newest first. Returns up to `limit` + 1 rows. Throws NotFound if the
-   * account does not exist.
-   */
+  /** Returns up to `limit` + 1 rows, the newest first. Throws NotFound if the account does not exist. */
   list(adminId: string, part: Part): Promise<SessionRow[]>;
-  /**
-   * Ends a session on every replica. Throws NotFound if the session has ended already or belongs to another account.
-   */
+  /** Throws NotFound if the session has ended already or belongs to another account. */
   end(actor: Actor, adminId: string, id: string): Promise<void>;
-  /** Ends all sessions of an account on every replica. */
   endAll(actor: Actor, adminId: string): Promise<void>;
 }
 

@@ -2,29 +2,21 @@ import { SignJWT, errors, jwtVerify } from 'jose';
 import { createHmac, hash, hkdfSync, randomBytes, randomUUID, timingSafeEqual } from 'node:crypto';
 import { Unauthenticated } from '../errors.ts';
 
-/**
- * The settings of one kind of token, for example the access tokens of merchants. Each kind has its own issuer, audience
- * and signing key.
- */
+/** Each kind of token has its own issuer, audience and signing key. */
 interface TokenKind {
   readonly typ: string;
   readonly issuer: string;
   readonly audience: string;
   readonly key: Uint8Array;
   readonly ttlSeconds: number;
-  /**
-   * The form of the token owner's id. Tokens with other ids are rejected, because the database could not look them up.
-   */
+  /** The form of owner ids. Tokens with other owner ids are rejected, because the database could not look them up. */
   readonly subject: RegExp;
 }
 
 /** The form of token ids and client ids: printable ASCII. */
 export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
-/**
- * The claims of a token about its owner. `generation` is a number that is also stored with the owner. If the stored
- * number has changed since, the token is invalid.
- */
+/** If the `generation` that is stored with the owner has changed since, the token is invalid. */
 interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
@@ -37,7 +29,6 @@ export interface GenuineToken extends TokenClaims {
   readonly expiresAt: Date;
 }
 
-/** Issues and verifies the tokens of one kind. */
 export interface TokenMint {
   readonly ttlSeconds: number;
   issue(claims: TokenClaims): Promise<{ token: string; jti: string }>;
@@ -48,10 +39,7 @@ export interface TokenMint {
 const hmac = { name: 'HMAC', hash: 'SHA-256' };
 /** Maximum length of a token. Valid tokens are far shorter, and longer ones are rejected without verification. */
 const maxLength = 4096;
-/**
- * Maximum number of verified tokens in the cache. The signature of a cached token is not verified again. This saves
- * time, because a merchant sends the same token for an hour.
- */
+/** Size of the cache that saves verifying a signature again. A merchant sends the same token for an hour. */
 const MOST_KNOWN = 1_000;
 
 /**
@@ -126,10 +114,7 @@ function refuse(error: unknown): never {
   throw error;
 }
 
-/**
- * Creates the CSRF token of a session: a random text, a dot, and the HMAC of the session's token id (`jti`) and the
- * random text.
- */
+/** Creates a CSRF token: a random text, a dot, and the HMAC of the session's token id (`jti`) and the random text. */
 export function newCsrfToken(key: Uint8Array, jti: string): string {
   const random = randomBytes(16).toString('base64url');
   return `${random}.${macOf(key, jti, random)}`;
@@ -155,17 +140,11 @@ interface IdentityKeys {
   readonly adminTokens: Uint8Array;
   readonly accessTokens: Uint8Array;
   readonly csrf: Uint8Array;
-  /**
-   * The key for hashing user names before they are stored as database keys. A user may type a password in the name
-   * field, so names are never stored as typed.
-   */
+  /** Hashes user names before they become database keys, because a user may type a password in the name field. */
   readonly counters: Uint8Array;
 }
 
-/**
- * Derives all keys from `JWT.SecretKey` (HKDF-SHA-256, RFC 5869). After a change of this secret all keys differ, and
- * every token is invalid.
- */
+/** Derives all keys (HKDF-SHA-256, RFC 5869). After a change of `JWT.SecretKey` every token is invalid. */
 export function deriveKeys(secretKey: string): IdentityKeys {
   const derive = (purpose: string): Uint8Array =>
     new Uint8Array(hkdfSync('sha256', secretKey, 'unified-payment-service', purpose, 32));

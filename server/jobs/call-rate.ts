@@ -12,21 +12,14 @@ interface CallRatePorts {
   bookCalls: (tx: Tx, now: Date, calls: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 }
 
-/**
- * Limits how many channel calls each queue makes per second. The limit applies to all replicas and all kinds of work
- * together.
- */
+/** The limit applies to all replicas and all kinds of work together. */
 export interface CallRate {
-  /**
-   * Returns for how many due rows of a queue the work may begin now. A due row is a database row, for example an order,
-   * for which the channel must be called.
-   */
+  /** Returns for how many due rows of a queue the work may begin now. */
   allowance(queueKey: string): number;
-  /** Returns the time (ms) until the work on the next due row of a queue may begin. */
   waitMs(queueKey: string): number;
   /**
-   * Books one channel call for each row whose work begins. The work on earlier rows may have made more calls than were
-   * booked. These additional calls are booked too.
+   * Books one call for each row whose work begins. Also books further calls, if the work on earlier rows made more
+   * calls than were booked.
    */
   book(tx: Tx, begun: ReadonlyMap<string, number>): Promise<void>;
   /** Runs `work` for one due row and counts the channel calls that it makes. */
@@ -35,35 +28,24 @@ export interface CallRate {
 
 const calls = new AsyncLocalStorage<{ count: number }>();
 
-/**
- * Must be called for each channel call. Counts the call for the due row (database row) that is being processed. Does
- * nothing if no row is being processed.
- */
+/** Must be called for each channel call. Counts it for the due row that is being processed, if any. */
 export function noteChannelCall(): void {
   const row = calls.getStore();
   if (row) row.count += 1;
 }
 
-/**
- * A queue may make the calls of this many seconds at once. So one database statement can lease several due rows
- * (reserve them for one replica).
- */
+/** A queue may make the calls of this many seconds at once, so that one statement can lease several due rows. */
 const BURST_SECONDS = 0.25;
 
 /**
- * Creates the call rate limit for all queues. For each queue, the database stores the time at which the last booked
- * call ends. If this time is too far in the future, the queue waits. A replica knows only the result of its own last
- * booking. If other replicas have booked calls since then, it may begin the work on a few rows too early. Its next
- * booking corrects this.
+ * Creates the call rate limit. A queue waits if its last booked call ends too far in the future. A replica knows only
+ * its own last booking, so it may begin a few rows too early; its next booking corrects this.
  */
 export function createCallRate({ perSecond, now, bookCalls }: CallRatePorts): CallRate {
   const intervalMs = 1000 / perSecond;
   const burst = Math.max(1, Math.floor(perSecond * BURST_SECONDS));
   const bookedUntil = new Map<string, number>();
-  /**
-   * Channel calls of each queue that must still be booked. One call is booked when the work on a row begins, but the
-   * work may make several calls or none. The number can therefore be negative.
-   */
+  /** Channel calls that must still be booked. Negative if the work on rows made fewer calls than were booked. */
   const unbooked = new Map<string, number>();
   return {
     allowance: (queueKey) => Math.max(0, Math.floor(burst - ahead(queueKey))),
@@ -86,10 +68,7 @@ export function createCallRate({ perSecond, now, bookCalls }: CallRatePorts): Ca
     },
   };
 
-  /**
-   * Returns by how many calls a queue is ahead of its permitted rate. It counts the booked calls and the calls that
-   * must still be booked.
-   */
+  /** Returns by how many calls, booked or not, a queue is ahead of its permitted rate. */
   function ahead(queueKey: string): number {
     const booked = Math.max(0, (bookedUntil.get(queueKey) ?? 0) - now().getTime()) / intervalMs;
     return Math.max(0, booked + (unbooked.get(queueKey) ?? 0));

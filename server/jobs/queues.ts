@@ -6,49 +6,29 @@ interface Concurrency {
   groupConcurrency?: number;
   /** Maximum number of rows in progress in all queues together; absent = only the limits of queues and groups apply. */
   concurrency?: number;
-  /**
-   * Returns the groups to which a queue belongs. For example, the queue of a channel account belongs to the group of
-   * its channel, and all queues of this group share a limit.
-   */
+  /** The queue of a channel account belongs to the group of its channel. The queues of a group share a limit. */
   groupsOf?: (queueKey: string) => readonly string[];
-  /**
-   * Whether all queues of a group use the same host, for example the queues of one webhook receiver. Then no queue is
-   * expected to be faster than another, and no slots are set aside for fast queues.
-   */
+  /** Whether all queues of a group use the same host. Then no slots are set aside for fast queues. */
   isOneParty?: (group: string) => boolean;
 }
 
-/**
- * A kind of due rows (database rows that need processing, for example orders to query), with the function that
- * processes a row and the limits of concurrency per replica.
- */
+/** A kind of due rows: database rows that need processing, for example orders to query. */
 export interface DueKind extends Concurrency {
   name: string;
   rows: DueRows;
   /** The name of the log field for the id of a row; absent = the id is not logged. */
   about?: 'orderNo' | 'refundNo';
-  /**
-   * Processes a row that this replica has leased (reserved). If the row is still due afterwards, it is leased again.
-   */
+  /** Processes a leased row. If the row is still due afterwards, it is leased again. */
   run: (id: string) => Promise<unknown>;
-  /**
-   * The name that a transaction passes to `tx.afterCommit` when it makes a row of this kind due immediately. For such
-   * rows, 50% more slots are available (a slot = one row in progress).
-   */
+  /** The name that `tx.afterCommit` gets when a row becomes due immediately. Such rows may use 50% more slots. */
   wokenBy?: string;
-  /**
-   * Whether the jobs of this kind call a channel. If so, metrics are kept per channel, and the limit of calls per
-   * second applies.
-   */
+  /** Jobs that call a channel have metrics per channel, and the limit of calls per second applies to them. */
   asksChannel?: boolean;
 }
 
 export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
 
-/**
- * Returns how many rows that call a channel a replica processes at the same time. The numbers come from the
- * configuration `Jobs.*`.
- */
+/** Returns the concurrency of rows that call a channel, from the configuration `Jobs.*`. */
 export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: number }) {
   return {
     asking: concurrencyOfAccounts(jobs),
@@ -57,17 +37,12 @@ export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: nu
       perAccount: Math.ceil(jobs.perAccount / 4),
       perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
     }),
-    /**
-     * For reading bill files. Only a few files are read at the same time, because a file may be as large as a gigabyte.
-     */
+    /** Only a few bill files are read at the same time, because one may be as large as a gigabyte. */
     readsFiles: { ...concurrencyOfAccounts({ perAccount: 1, perChannel: 2 }), concurrency: 4 },
   };
 }
 
-/**
- * Returns how many rows that call a channel a replica processes at the same time. The rows of one channel account form
- * a queue. The queues of one channel form a group.
- */
+/** Returns the concurrency of channel accounts. Each is a queue, and the queues of one channel form a group. */
 export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: number; perChannel: number }) {
   return {
     queueConcurrency: perAccount,
@@ -78,8 +53,8 @@ export function concurrencyOfAccounts({ perAccount, perChannel }: { perAccount: 
 }
 
 /**
- * Returns how many webhook deliveries a replica processes at the same time. Each pair of API application and webhook
- * receiver has one queue. The queue belongs to two groups: that of the application and that of the receiver.
+ * Returns the concurrency of webhook deliveries. Each pair of an application and a receiver has a queue. The queue
+ * belongs to the group of the application and to the group of the receiver.
  */
 export function concurrencyOfReceivers(perReceiver: number) {
   return {
@@ -104,27 +79,17 @@ interface Queue {
   readonly groups: readonly string[];
   /** Rows in progress, oldest first. */
   readonly slots: Set<Slot>;
-  /**
-   * Whether the work on the last finished row took longer than `HELD_MS`. undefined = no row has finished in the last
-   * ten minutes.
-   */
+  /** Whether the last finished row took longer than `HELD_MS`. undefined = none has finished in ten minutes. */
   wasSlow: boolean | undefined;
   endedAt: number;
 }
 
-/**
- * How fast the channel account, webhook receiver or project of a queue responds. `quick`: fast. `held`: slow.
- * `untried`: not known, because no row has finished recently.
- */
+/** `quick` queues respond fast and `held` ones slowly. Of `untried` ones no row has finished recently. */
 type Standing = 'quick' | 'untried' | 'held';
 
 /** If the work on a row takes longer than this (ms), its queue is `held`, because the receiver may not respond. */
 const HELD_MS = 3_000;
 
-/**
- * Returns `held` if the last finished row was slow or a row in progress is slow, `untried` if no row has finished
- * recently, and `quick` otherwise.
- */
 function standingOf({ slots, wasSlow }: Queue, now: number): Standing {
   const [oldest] = slots;
   if (wasSlow === true || (oldest !== undefined && now - oldest.since > HELD_MS)) return 'held';
@@ -134,7 +99,6 @@ function standingOf({ slots, wasSlow }: Queue, now: number): Standing {
 /** The name of the group that contains all queues. No other group name contains a space. */
 const ALL = ' ';
 
-/** Counts the used slots of each group, separately for `quick`, `untried` and `held` queues (see `Standing`). */
 class Usage {
   readonly #concurrency: Concurrency;
   readonly #now: number;
@@ -145,12 +109,10 @@ class Usage {
     this.#now = now;
   }
 
-  /** Returns the groups in which rows are in progress. */
   groups(): string[] {
     return [...this.#taken.keys()].filter((group) => group !== ALL);
   }
 
-  /** Counts one more row in progress in the groups of a queue. */
   add(queue: Queue): void {
     const standing = standingOf(queue, this.#now);
     for (const group of [ALL, ...queue.groups]) this.#of(group)[standing] += 1;
@@ -175,8 +137,7 @@ class Usage {
   }
 
   /**
-   * Returns the number of free slots of a group for rows that a commit has just made due. For these rows there are 50%
-   * more slots.
+   * Returns how many more rows that a commit has just made due may begin in a group. Such rows may use 50% more slots.
    */
   reserved(group: string): number {
     const { quick, untried, held } = this.#of(group);
@@ -200,10 +161,7 @@ function andHalf(slots: number): number {
   return slots + Math.ceil(slots / 2);
 }
 
-/**
- * The number of queues of a group in one state. `full`: rows wait, but the queue has no free slot. `held`: the work on
- * a row is slow. `group` is empty for kinds without groups.
- */
+/** `full`: rows wait for a free slot. `held`: the work on a row is slow. `group` is empty for kinds without groups. */
 export interface QueueTally {
   group: string;
   state: 'full' | 'held';
@@ -219,9 +177,8 @@ interface Capacity {
 /** How long (ms) an idle queue is remembered, with the information whether its last row was slow. */
 const REMEMBERED_MS = 600_000;
 /**
- * The queues of one kind of due row. The number of slots is `queueConcurrency` for a queue, `groupConcurrency` for a
- * group of queues, and `concurrency` for all queues together. Queues whose work is slow (`held`) share half of the
- * slots, so that the other half is always available to queues that respond quickly.
+ * The queues of one kind of due row. Slow queues (`held`) share half of the slots, so that the other half is always
+ * available to queues that respond quickly.
  */
 export class Queues {
   readonly #concurrency: Concurrency;
@@ -234,38 +191,31 @@ export class Queues {
     this.#concurrency = concurrency;
   }
 
-  /** The number of rows in progress. */
   get underWay(): number {
     return this.#underWay;
   }
 
-  /** Whether any queue is known to have due rows. */
   get hasWaiting(): boolean {
     return this.#waiting.size > 0;
   }
 
-  /** Forgets which queues have due rows. */
   forgetWaiting(): void {
     this.#waiting.clear();
   }
 
-  /** Records that these queues have due rows. */
   found(names: readonly string[]): void {
     for (const name of names) this.#waiting.add(name);
   }
 
-  /** Records that a queue has no more due rows. */
   exhausted(name: string): void {
     this.#waiting.delete(name);
   }
 
-  /** Forgets queues that have been idle for `REMEMBERED_MS`. */
   tidy(now: number): void {
     for (const { name, slots, endedAt } of this.#queues.values())
       if (slots.size === 0 && now - endedAt > REMEMBERED_MS) this.#queues.delete(name);
   }
 
-  /** Records that the work on a row begins. */
   begin(name: string, now: number): Slot {
     const queue = this.#queueOf(name);
     const slot = { queue, since: now };
@@ -274,7 +224,7 @@ export class Queues {
     return slot;
   }
 
-  /** Records that the work on a row has finished. Its duration determines whether the queue is `held`. */
+  /** The duration of the work determines whether the queue is `held`. */
   end(slot: Slot, now: number): void {
     const { queue } = slot;
     queue.slots.delete(slot);
@@ -283,10 +233,7 @@ export class Queues {
     this.#underWay -= 1;
   }
 
-  /**
-   * Determines how many rows of each queue may begin now. Slots are assigned to the queues in turn until no slot is
-   * free. Also returns the queues that only the call rate (`allowance`) prevents from beginning more rows.
-   */
+  /** Assigns slots to the queues in turn. Also returns the queues that only the call rate (`allowance`) holds back. */
   capacity(now: number, allowance: (queueKey: string) => number = () => Number.POSITIVE_INFINITY): Capacity {
     const usage = this.#usage(now);
     const capacity = new Map<string, number>();
@@ -317,10 +264,7 @@ export class Queues {
     return { capacity, limited };
   }
 
-  /**
-   * Returns how many rows that a commit has just made due may begin now (`limit`). Also returns the queues and groups
-   * in which no row may begin.
-   */
+  /** `limit`: how many rows that a commit has just made due may begin now. */
   reserve(now: number): { limit: number; fullQueues: string[]; fullGroups: string[] } {
     const { queueConcurrency } = this.#concurrency;
     const usage = this.#usage(now);
@@ -332,9 +276,6 @@ export class Queues {
     };
   }
 
-  /**
-   * Counts the queues whose work is slow (`held`), and the queues in which rows wait because no slot is free (`full`).
-   */
   tally(now: number): QueueTally[] {
     const tallies = new Map<string, QueueTally>();
     const count = (group: string, state: QueueTally['state']) => {

@@ -8,15 +8,9 @@ import { type WorkerPorts, createWorkers } from './workers.ts';
 export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   kinds: readonly DueKind[];
   tasks: readonly Task[];
-  /**
-   * For each kind of due row, returns the number of seconds since its oldest row became due. Rows that a replica has
-   * leased are not considered. undefined = no row is due.
-   */
+  /** Returns the seconds since the oldest row of each kind became due. Ignores leased rows. undefined = none is due. */
   lookForDue: (tx: ReadTx, rows: readonly Pick<DueRows, 'oldestLag'>[], now: Date) => Promise<(number | undefined)[]>;
-  /**
-   * Called after each successful query for due rows. `lags` contains the number of seconds since the oldest row of each
-   * kind became due.
-   */
+  /** Called after each successful query for due rows, with the seconds since the oldest row became due. */
   looked?: (lags: Record<string, number>) => void;
   /** Interval between queries for due rows (ms); set only by tests. */
   lookMs?: number;
@@ -37,11 +31,9 @@ export interface Scheduler {
   wake(by: string, row: object): void;
   /** Creates a sweep, which processes the due rows of some kinds when it is called. It also works before `start`. */
   sweep(...kinds: string[]): Sweep;
-  /** The number of rows in progress, by kind. */
   busy(): Record<string, number>;
   /**
-   * Returns the number of `full` and `held` queues for each kind of due row (see `QueueTally`). For kinds that call a
-   * channel, it returns a number for each group of queues.
+   * Returns how many queues of each kind are `full` or `held`. Kinds that call a channel have a count for each group.
    */
   queues(): Record<string, QueueTally[]>;
   start(): void;
@@ -101,7 +93,6 @@ export function createScheduler(parts: SchedulerParts): Scheduler {
     looking = beat();
   }
 
-  /** Renews the leases of rows in progress and queries the due rows. Runs once a second. */
   async function beat(): Promise<void> {
     await Promise.all(all.map(({ workers }) => workers.renew()));
     if (state === 'started') await look();
@@ -178,7 +169,8 @@ export function createJobMetrics(registry: Registry): JobMetrics {
   const lookedAt = new Gauge({
     name: 'jobs_last_look_timestamp_seconds',
     help: 'Time when this replica last searched for due rows. If it is more than a few seconds ago, the replica cannot search.',
-    // If several processes report this metric, the earliest time is used. So a process that cannot search is visible.
+    // If several processes report this metric, the earliest time is used, so that a process whose queries fail is
+    // noticed.
     aggregator: 'min',
     registers: [registry],
   });

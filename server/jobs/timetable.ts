@@ -6,17 +6,11 @@ import type { Log } from './queues.ts';
 export interface Task {
   name: string;
   everySeconds: number;
-  /**
-   * Runs the task. A long task checks `goesOn` regularly and ends early when it returns false, which means that this
-   * replica is stopping.
-   */
+  /** A long task ends early when `goesOn` returns false, which means that this replica is stopping. */
   run: (goesOn: () => boolean) => Promise<unknown>;
 }
 
-/**
- * The dependencies of the timetable. `takeTask` leases a due task, so that only one replica runs it. `planTask` stores
- * when the task is due again.
- */
+/** `takeTask` leases a due task, so that only one replica runs it. */
 export interface TimetablePorts {
   store: Store;
   now: () => Date;
@@ -25,11 +19,9 @@ export interface TimetablePorts {
   planTask: (tx: Tx, task: string, at: Date) => Promise<void>;
 }
 
-/** Runs the periodic tasks when they are due. */
 interface Timetable {
   /** Starts the tasks that are due and not yet running in this process. */
   look(): void;
-  /** Resolves when no task is running. */
   idle(): Promise<void>;
   /** Starts no new tasks and tells long tasks to end early. Resolves when no task is running. */
   stop(): Promise<void>;

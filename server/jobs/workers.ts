@@ -14,9 +14,7 @@ interface LeasePorts {
   leaseLost?: (kind: string) => void;
 }
 
-/** The dependencies of the workers, which process the due rows of one kind. */
 export interface WorkerPorts extends LeasePorts {
-  /** Called after the work on a row has finished. */
   worked?: (kind: string, failed: boolean) => void;
   /** The call rate limit, for kinds that call a channel; absent = no limit. */
   callRate?: CallRate | undefined;
@@ -24,17 +22,14 @@ export interface WorkerPorts extends LeasePorts {
   gatherMs?: number;
 }
 
-/** Processes the due rows of one kind. The work on a row begins as soon as the row is leased. */
+/** The work on a row begins as soon as the row is leased. */
 interface Workers {
   /** Leases due rows. If `id` is given, the row with this id is leased before older rows. */
   wake(id?: string): void;
-  /** Processes rows until no row is due. Returns the number of processed rows. */
   drain(): Promise<number>;
   /** Renews the leases of rows in progress if necessary. Must be called about once a second. */
   renew(): Promise<void>;
-  /** The number of rows in progress. */
   readonly busy: number;
-  /** Returns the number of `full` and `held` queues (see `QueueTally`). */
   tally(): QueueTally[];
   /** Leases no new rows. Resolves when no row is in progress. */
   stop(): Promise<void>;
@@ -94,10 +89,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     void fill();
   }
 
-  /**
-   * Runs the statements that lease (reserve) rows for this replica, never two at a time. Slots that become free during
-   * a statement are filled by the next statement.
-   */
+  /** Never runs two leasing statements at a time. Slots that become free meanwhile are filled by the next one. */
   async function fill(): Promise<void> {
     changed = true;
     if (claiming) return;
@@ -119,10 +111,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     }
   }
 
-  /**
-   * Leases rows once. The calls alternate between rows named by `wake` and the oldest due rows. Returns false if no row
-   * can be leased now.
-   */
+  /** Alternates between rows named by `wake` and the oldest due rows. Returns false if none can be leased now. */
   async function takeSome(): Promise<boolean> {
     const ways = namedFirst ? [takeNamed, takeBacklog] : [takeBacklog, takeNamed];
     for (const take of ways)
@@ -244,23 +233,15 @@ function countQueues(rows: readonly DueRow[]): Map<string, number> {
   return counts;
 }
 
-/**
- * The leases of the rows of one kind that this replica is processing. A lease reserves a row for one replica for a
- * limited time.
- */
+/** A lease reserves a row for one replica for a limited time. */
 interface Leases {
-  /** Adds a row that has just been leased. */
   hold(row: DueRow): Held;
-  /** Removes a row whose work has finished. */
   drop(held: Held): void;
   /** Renews all leases in one statement, as soon as one of them has less than half of its time left. Never throws. */
   renew(): Promise<void>;
 }
 
-/**
- * A row that this replica is processing. `lease` is the time at which its lease expires. `lease` is undefined if the
- * work has rescheduled the row, or if another replica has leased the row.
- */
+/** `lease` is undefined if the work has rescheduled the row, or if another replica has leased it. */
 interface Held {
   readonly id: string;
   lease: Date | undefined;
@@ -268,10 +249,7 @@ interface Held {
   renewAt: number;
 }
 
-/**
- * Creates the object that stores and renews the leases of the rows in progress. A lease reserves a row for this replica
- * for a limited time.
- */
+/** Creates the object that stores and renews the leases of the rows in progress. */
 export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, ports: LeasePorts): Leases {
   const { store, now, log, leaseMs, leaseLost } = ports;
   const underWay = new Set<Held>();

@@ -14,32 +14,19 @@ import { type Figures, type PastHour, createPastHour, readFigures, viewTally } f
 import type { LivePorts } from './ports.ts';
 import type { Reporter } from './process.ts';
 
-/**
- * The sections of the live feed, which sends current figures to the console. If a figure changes, its whole section is
- * sent.
- */
+/** If a figure changes, its whole section of the live feed is sent. */
 type SectionName = 'orders' | 'channels' | 'due' | 'webhooks' | 'exceptions' | 'replicas';
 
-/**
- * A section of the live feed as JSON text. `revision` comes from a counter that all sections share and that increases
- * with every change. It shows which sections a client has not received yet.
- */
+/** `revision` increases with every change of any section. It shows which sections a client has not received yet. */
 interface Section {
   json: string;
   revision: number;
 }
 
-/**
- * The figures of the live feed, which all followers (clients of the feed) in this process share. The figures are read
- * only while there are followers.
- */
+/** All followers (clients of the live feed) in this process share the figures. Without followers none are read. */
 interface Board {
-  /** New events of the event log. */
   feed: EventFeed<LiveEvent>;
-  /**
-   * Adds a follower (a client of the live feed). Resolves when all sections are read, with the sequence number of the
-   * newest event that they include. Every `join` needs a later `leave`.
-   */
+  /** Resolves with the number of the newest event that the sections include. Every `join` needs a later `leave`. */
   join(): Promise<bigint>;
   leave(): void;
   sections(): ReadonlyMap<SectionName, Section>;
@@ -54,18 +41,12 @@ export interface BoardTimes {
 }
 
 const HOUR_MS = 3_600_000;
-/**
- * Maximum number of events in memory, for clients that reconnect soon. One read of the event log returns at most half
- * of this number.
- */
+/** Maximum number of events in memory, for clients that reconnect soon. One read returns at most half of it. */
 const KEPT = 4_000;
 /** Number of past events that a new client receives. */
 const SHOWN_EVENTS = 100;
 
-/**
- * The data of the live feed in memory. They are created when the first client connects and discarded when the last
- * client leaves.
- */
+/** The data of the live feed. It exists from the connection of the first client until the last client leaves. */
 interface Showing {
   sections: Map<SectionName, Section>;
   newest: LiveEvent[];
@@ -137,7 +118,6 @@ export function createBoard(
     return mine;
   }
 
-  /** Whether the data in `mine` are still in use. They are discarded when the last client leaves or the feed stops. */
   function isShown(mine: Showing): boolean {
     return mine === showing && !feed.stopped;
   }
@@ -202,27 +182,21 @@ export function createBoard(
   }
 }
 
-/** A request to follow the live feed. */
 interface LiveRequest {
-  /**
-   * The id of the last message that the client received, to continue after it. undefined = the client is new and starts
-   * at the newest event.
-   */
+  /** The id of the last message that the client received. undefined = it is new and starts at the newest event. */
   after: bigint | undefined;
   stillAllowed: StillAllowed;
 }
 
 /**
- * Creates the streams of the live feed. Each stream sends a snapshot and then the changes, at most one message a
- * second. The id of a message is the sequence number of the newest event that the message includes. A client that
- * reconnects sends the id of its last message and receives the later events.
+ * Creates the streams of the live feed: a snapshot and then the changes, at most one message a second. The id of a
+ * message is the number of its newest event, after which a client that reconnects continues.
  */
 export function liveStreams(board: Board, now: () => Date, options: StreamOptions = {}) {
   const open = guardedStreams(options);
   return ({ after, stillAllowed }: LiveRequest): Readable => open(follow(board, now, after), stillAllowed);
 }
 
-/** Opens a stream of the live feed. */
 export type OpenLiveStream = ReturnType<typeof liveStreams>;
 
 async function* follow(board: Board, now: () => Date, after: bigint | undefined): AsyncGenerator<string> {
@@ -252,17 +226,13 @@ async function* follow(board: Board, now: () => Date, after: bigint | undefined)
   }
 }
 
-/**
- * Builds the part of a message about events: the number of new `events`, their number by type, and the newest 100 of
- * `rows`. For a new client, `rows` also contains past events.
- */
+/** Counts `events` by type, and shows the newest 100 of `rows`. For a new client, `rows` also contains past events. */
 function passed(events: readonly LiveEvent[], rows: readonly LiveEvent[]) {
   const types: Record<string, number> = {};
   for (const { type } of events) types[type] = (types[type] ?? 0) + 1;
   return { passed: events.length, types, rows: rows.slice(-SHOWN_EVENTS).map(viewLiveEvent) };
 }
 
-/** Converts an event to the format of the live feed. */
 function viewLiveEvent(event: LiveEvent) {
   const { sequence, type, createdAt, objectNo, orderNo, clientId, project, payWay, minor, currency, subject } = event;
   const hasMoney = minor !== null && currency !== null;

@@ -27,16 +27,11 @@ import { quantileOf } from './process.ts';
 
 /** Maximum number of open exceptions (cases that an operator must decide) that the live feed lists. */
 const SHOWN_EXCEPTIONS = 50;
-/**
- * If a process has sent no report for this number of seconds, it is shown as silent. After `GONE_SECONDS` without a
- * report it is no longer shown.
- */
+/** A process without a report for `SILENT_SECONDS` is shown as silent. After `GONE_SECONDS` it is not shown at all. */
 const SILENT_SECONDS = 8;
 const GONE_SECONDS = 30;
 
-/**
- * Reads the figures from the database, one statement after the other. Each statement reads a limited number of rows.
- */
+/** Reads the figures from the database. Each statement reads a limited number of rows. */
 export function readFigures({ store, now, due, simulated }: Pick<LivePorts, 'store' | 'now' | 'due' | 'simulated'>) {
   return store.read(async (tx) => {
     const kinds = due();
@@ -67,10 +62,7 @@ function ask<Row>(tx: ReadTx, statement: Sql): Promise<Row[]> {
   return tx.sql<Row>`${statement}`;
 }
 
-/**
- * Converts the number and amounts of the orders in one status to the format of the live feed. `more` is true if there
- * are more orders than were counted.
- */
+/** Converts the orders in one status to the format of the live feed. `more`: there are more than were counted. */
 export function viewTally({ status, count, minor }: Tally, more = false) {
   const amounts = [...minor].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {
@@ -185,7 +177,6 @@ function rounded(value: number, decimals: number): number {
   return Number(value.toFixed(decimals));
 }
 
-/** The statuses of orders that are counted for the last hour. Each is derived from a type of event. */
 const PAST_STATUSES = ['paid', 'closed', 'failed', 'refunded'] as const;
 type PastStatus = (typeof PAST_STATUSES)[number];
 
@@ -208,8 +199,8 @@ interface Tally {
 export interface PastHour {
   add(event: Pick<LiveEvent, 'type' | 'currency' | 'minor' | 'createdAt'>): void;
   /**
-   * Returns the number and amounts of orders by status in the last hour. `since` is the start of the counted period,
-   * which is shorter than an hour if there were too many events to read.
+   * `since` is the start of the counted period. The period is shorter than an hour if there were too many events to
+   * read.
    */
   read(now: Date): { since: Date; statuses: Tally[] };
 }

@@ -3,7 +3,6 @@ import type { Store } from '../db/store.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { ProcessFigures } from '../db/entities/service.ts';
 
-/** Identifies this process in the live feed. */
 export interface ThisProcess {
   id: string;
   host: string;
@@ -17,10 +16,7 @@ export interface ThisProcess {
 export interface DueKinds {
   /** The name of each kind of due row. `dueCount` returns the SQL expression that counts its due rows. */
   tables: readonly { name: string; dueCount: (now: Date) => Sql }[];
-  /**
-   * For how many seconds the oldest row without a lease has been due, by kind; empty before the first query for due
-   * rows.
-   */
+  /** Seconds since the oldest row without a lease became due. Empty before the first query for due rows. */
   lags(): { at: Date; seconds: Readonly<Record<string, number>> };
 }
 
@@ -30,6 +26,6 @@ export interface LivePorts extends Pick<Ports, 'now' | 'log'> {
   /** Returns the load figures of this process, for example its CPU use since the previous call. */
   measure: () => ProcessFigures;
   due: () => DueKinds;
-  /** Whether orders of the simulator are included. */
+  /** Whether the figures include orders of the simulator. */
   simulated: boolean;
 }

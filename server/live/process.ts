@@ -6,24 +6,17 @@ import { PAY_WAYS, type PayWay } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
 import type { LivePorts } from './ports.ts';
 
-/** Counts channel calls over the last minute. */
 interface CallMeter {
   onChannelCall: NonNullable<Ports['onChannelCall']>;
   /** Records the time of a notification from the channel, after its signature was verified. */
   noticed(payWay: PayWay): void;
-  /**
-   * Returns the channel calls of the last minute. `seconds` is the length of the period in which they were counted; it
-   * is shorter after the start of the process.
-   */
+  /** `seconds` is the length of the counted period. The period is shorter when the process has just started. */
   read(): { seconds: number; channels: ChannelCalls[] };
 }
 
 const SLOT_MS = 5_000;
 const SLOTS = 12;
-/**
- * Durations are counted in ranges. The upper bound of each range is 10% above the bound before it, from a millisecond
- * to a minute.
- */
+/** Durations are counted in ranges from 1 ms to a minute. Each upper bound is 10% above the bound before it. */
 const GROWTH = 1.1;
 const PLACES = 116;
 
@@ -69,8 +62,8 @@ export function createCallMeter(now: () => Date, elapsed: () => number = () => p
     },
     read() {
       const turn = turnNow();
-      // The counted period consists of the 11 completed slots of five seconds and the elapsed part of the current slot.
-      // After a start it is only the time since the start.
+      // The length of the counted period: the 11 completed slots of five seconds and the elapsed part of the current
+      // slot. It is never longer than the time since the start.
       const seconds = Math.min(elapsed() - begun, ((elapsed() - begun) % SLOT_MS) + (SLOTS - 1) * SLOT_MS) / 1000;
       return {
         seconds: Math.max(1, seconds),
@@ -112,10 +105,7 @@ function sum(payWay: PayWay, { slots, answeredAt, noticedAt }: Activity, turn: n
   };
 }
 
-/**
- * Returns a percentile of the durations of channel calls in milliseconds. Example: with `share` 0.99, 99% of the calls
- * took at most this time. Returns null if there were no calls.
- */
+/** Returns a percentile (ms): with `share` 0.99, 99% of the calls took at most this time. null = no calls. */
 export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: number): number | null {
   const places = new Map<number, number>();
   for (const [place, calls] of spreads.flat()) places.set(place, (places.get(place) ?? 0) + calls);
@@ -129,15 +119,12 @@ export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: nu
   return null;
 }
 
-/**
- * Reports the figures of this process to all other processes, while any process has clients that follow the live feed.
- */
+/** Reports the figures of this process to all others, while any process has clients of the live feed. */
 export interface Reporter {
   /** Whether clients follow the live feed in this process. If so, all other processes report too. */
   followedHere: boolean;
   /** Stores the report if the last one is old enough; never fails. */
   report(): Promise<void>;
-  /** Removes the report when this process ends. */
   leave(): Promise<void>;
 }
 
@@ -147,10 +134,7 @@ export interface Reporter {
  */
 const FOLLOWED_SECONDS = 10;
 
-/**
- * Creates a reporter. It writes the report of this process to the database, at most once in `everyMs` (ms). `elapsed`
- * is a monotonic clock in milliseconds.
- */
+/** Creates a reporter that writes at most one report in `everyMs` (ms). `elapsed` is a monotonic clock (ms). */
 export function createReporter(
   { store, log, process, measure }: Pick<LivePorts, 'store' | 'log' | 'process' | 'measure'>,
   everyMs = 2_000,

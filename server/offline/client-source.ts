@@ -40,10 +40,7 @@ export async function writeClientSource(folder: string): Promise<void> {
   await writeFile(join(folder, 'operations.ts'), clientSource(document));
 }
 
-/**
- * Returns the TypeScript source of the API client: the operations for merchants, and the types of their requests,
- * responses and webhook events.
- */
+/** Returns the TypeScript source of the API client: merchant operations, their types and the webhook events. */
 export function clientSource(document: Json): string {
   const whole = document as unknown as Document;
   const tags = whole['x-tagGroups'].find(({ name }) => name === 'Merchant')?.tags ?? [];
@@ -82,7 +79,6 @@ export function clientSource(document: Json): string {
   return `${indented(parts.join('\n\n'))}\n`;
 }
 
-/** Indents the lines of a source text by two spaces for each open brace. */
 function indented(text: string): string {
   let depth = 0;
   const lines = text.split('\n').map((line) => {
@@ -95,7 +91,6 @@ function indented(text: string): string {
   return lines.join('\n');
 }
 
-/** An operation with resolved parameter references. */
 interface Resolved extends Omit<Operation, 'parameters'> {
   parameters: Parameter[];
 }
@@ -145,7 +140,6 @@ function answerOf(responses: Operation['responses']): string {
   return [...new Set(types)].join(' | ');
 }
 
-/** The type of the error codes of an operation. */
 function codeOf(responses: Operation['responses']): string {
   const schema = responses['4XX']?.content?.['application/problem+json']?.schema;
   return schema ? `${typeOf(schema, 'output')}['code']` : 'string';
@@ -162,10 +156,7 @@ function placeText({ verb, path, operation }: { verb: string; path: string; oper
   return `  ${operation.operationId}: { method: '${verb.toUpperCase()}', path: '${path}', query: [${query.join(', ')}]${isOpen} },`;
 }
 
-/**
- * Returns the TypeScript types of all schemas to which `start` refers, directly or through other schemas. In types of
- * requests, optional properties also accept `undefined`.
- */
+/** The types of all schemas to which `start` refers, directly or through other schemas. */
 function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): string[] {
   const found = new Set<string>();
   const visit = (name: string): void => {
@@ -180,13 +171,9 @@ function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): str
     .map((name) => declarationOf(name, schemas[name] ?? {}, isSent(name) ? 'input' : 'output'));
 }
 
-/**
- * Whether a type is used in requests (`input`) or in responses (`output`). In requests, an optional property may have
- * the value `undefined`. In responses, an optional property is absent instead.
- */
+/** In requests (`input`) an optional property may have the value `undefined`. In responses it is absent instead. */
 type Side = 'input' | 'output';
 
-/** The TypeScript type of a JSON schema of the document; references become names. */
 function typeOf(schema: Json, side: Side): string {
   const { $ref, anyOf, oneOf, allOf, type, properties, items, additionalProperties } = schema;
   if (typeof $ref === 'string') return $ref.slice($ref.lastIndexOf('/') + 1);
@@ -212,7 +199,6 @@ const PLAIN: Readonly<Record<string, string>> = {
   null: 'null',
 };
 
-/** The properties of an object schema, one per line, with their descriptions. */
 function membersText({ properties, required = [] }: Json, side: Side): string {
   return Object.entries(properties as Record<string, Json>)
     .map(([name, schema]) => {
@@ -222,7 +208,6 @@ function membersText({ properties, required = [] }: Json, side: Side): string {
     .join('\n');
 }
 
-/** One property of an object type, with its description. */
 function memberText(
   name: string,
   { type, isRequired, side, words }: { type: string; isRequired: boolean; side: Side; words?: unknown },
@@ -232,7 +217,6 @@ function memberText(
   return `${commentOf(words)}${/^[A-Za-z_$][\w$]*$/.test(name) ? name : literal(name)}${optional}: ${type}${otherwise};`;
 }
 
-/** Returns the TypeScript declaration of a named schema: an interface or a type. */
 function declarationOf(name: string, schema: Json, side: Side): string {
   const words = commentOf(schema['description'] ?? `The schema ${name} of the OpenAPI document.`);
   const isPlain = schema['properties'] && !schema['allOf'] && !schema['anyOf'];
@@ -241,13 +225,11 @@ function declarationOf(name: string, schema: Json, side: Side): string {
     : `${words}export type ${name} = ${typeOf(schema, side)};`;
 }
 
-/** Returns the words as a comment line for the generated source, or an empty text if there are no words. */
 function commentOf(words: unknown): string {
   if (typeof words !== 'string' || words === '') return '';
   return `/** ${words.trim().replaceAll(/\s+/g, ' ').replaceAll('*/', '*\u200b/')} */\n`;
 }
 
-/** Returns the names of the schemas to which a part of the OpenAPI document refers. */
 function namesIn(node: unknown): string[] {
   if (Array.isArray(node)) return node.flatMap(namesIn);
   if (!isJson(node)) return [];

@@ -14,16 +14,12 @@ import { runningDatabase } from '../db/queries/restored.ts';
 import { createStore } from '../db/store.ts';
 import { LocalError } from '../errors.ts';
 
-/** An open copy of the database, and the configuration with which the copy is read. */
 export interface OpenCopy {
   config: Config;
   database: OpenDatabase;
 }
 
-/**
- * The command needs a copy of the database, but the user named the configured database itself, which a running service
- * may be using (409).
- */
+/** The user named the configured database itself, which a running service may be using (409). */
 class CopyIsLive extends LocalError {
   constructor() {
     super('copy_is_live', 409, 'This is the configured database itself, not a copy of it.', {
@@ -39,16 +35,12 @@ class CopyUnreadable extends LocalError {
   }
 }
 
-/**
- * Switches the timeouts for queries off, because the check reads large tables completely. Only the timeout for locks
- * remains.
- */
+/** The check reads large tables completely, so queries have no timeouts. */
 const UNBOUNDED = { query: 0, statement: 0, idleInTransaction: 0 } as const;
 
 /**
- * Opens a restored copy: a PostgreSQL URL, the folder of an embedded database, or a backup file of an embedded
- * database. A backup file is unpacked into a temporary folder. Throws `copy_is_live` if the place is the configured
- * database, and `copy_unreadable` if it cannot be opened.
+ * Opens a restored copy: a PostgreSQL URL, the folder of an embedded database, or its backup file. Throws
+ * `copy_is_live` for the configured database, and `copy_unreadable` if the copy cannot be opened.
  */
 export async function openCopy(loaded: LoadedConfig, cwd: string, { place, secrets }: CopyInput): Promise<OpenCopy> {
   const target = targetOf(place, cwd);
@@ -150,9 +142,8 @@ async function isSameServer(copy: OpenDatabase, live: DatabaseTarget): Promise<b
 }
 
 /**
- * Adds the secrets with which the copy is read. Secrets of the configuration come first. Missing ones are read from the
- * folder that `--secrets` names, or else from the folder beside the copy or beside the live database. No new secret is
- * generated, because it could not decrypt the copy's data.
+ * Missing secrets are read from the folder that `--secrets` names, or else from the folder beside the copy or the live
+ * database. No new secret is generated, because it could not decrypt the copy's data.
  */
 async function withSecrets(loaded: LoadedConfig, target: Target, named: string | undefined): Promise<Config> {
   const beside = [target, loaded.database].flatMap(({ folder }) => (folder === undefined ? [] : [`${folder}-secrets`]));
@@ -171,10 +162,7 @@ async function withSecrets(loaded: LoadedConfig, target: Target, named: string |
   return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
 }
 
-/**
- * Writes a backup that is either complete or absent. The data is written to a temporary file beside the target and then
- * linked to the target's name. The link fails if the target exists.
- */
+/** Writes a backup that is complete or absent: a temporary file is linked to the target, which must not exist. */
 export async function backup(database: OpenDatabase, target: string): Promise<{ bytes: number }> {
   if (database.kind !== 'pglite')
     throw new LocalError(

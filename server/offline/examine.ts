@@ -75,10 +75,7 @@ function uncallable(handlers: readonly HandlerFact[], { webhook, production }: C
   });
 }
 
-/**
- * Decrypts every encrypted text in the database. Texts that were changed or moved to another row, or that need an
- * unknown key, are reported as broken.
- */
+/** Texts that were changed or moved to another row, or that need an unknown key, are reported as broken. */
 function tryKeys(
   masterKeys: Config['security']['masterKeys'],
   texts: readonly EncryptedText[],
@@ -101,7 +98,6 @@ function tryKeys(
   };
 }
 
-/** Number of rows that one database query reads from the ledger (the records of money) or the event log. */
 const PAGE = 2000;
 /** Maximum number of gaps (missing numbers) that are listed per table. */
 const GAPS = 5;
@@ -133,10 +129,7 @@ export async function examineRestored(
   };
 }
 
-/**
- * Returns the functions that verify the audit log. If the audit key of an older master key cannot be decrypted, the log
- * is reported as broken.
- */
+/** If the audit key of an older master key cannot be decrypted, the log is reported as broken. */
 function chainOf(store: Store, now: Date, masterKeys: Config['security']['masterKeys']): AuditChain {
   const keys = createAuditKeys({ store, masterKeys, encryption: createEncryption(masterKeys) });
   return {
@@ -176,10 +169,7 @@ async function readLedger(
   return { proofs: [...proofs.values()], auditLog: auditLog ?? { lines: 0, tip: firstHash } };
 }
 
-/**
- * Reads the event log in the same way as its consumers. They see only events up to the current value of the database
- * sequence. After a faulty restore this value may be too low.
- */
+/** Reads only events that consumers see: up to the database sequence, which may be too low after a faulty restore. */
 async function readEvents(store: Store): Promise<RestoredFacts['events']> {
   let read = 0;
   let last = 0n;

@@ -21,10 +21,7 @@ import {
 } from './explorer-page.ts';
 import { allRoutes } from './route-groups.ts';
 
-/**
- * Builds every file of the API explorer. These are the whole OpenAPI document, and for each of the two views (merchant
- * and console) a page and its part of the document.
- */
+/** Builds every file of the API explorer: the whole OpenAPI document, and a page and a document for each view. */
 export async function makeExplorerFiles(): Promise<Record<ExplorerFile, Uint8Array>> {
   const document = mergeDocument(await allRoutes(), await readWords(), { version: VERSION });
   const { merchant, console } = await renderViews();
@@ -60,9 +57,7 @@ async function renderViews(): Promise<Record<ExplorerView, ExplorerPage>> {
   return Object.fromEntries(await Promise.all(pages)) as Record<ExplorerView, ExplorerPage>;
 }
 
-/**
- * Writes the explorer files into a folder during a build. Files are also written in compressed form (brotli and gzip).
- */
+/** Writes the explorer files into a folder during a build, also in compressed form (brotli and gzip). */
 export async function writeExplorerFiles(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, bytes] of Object.entries(await makeExplorerFiles())) {
@@ -81,18 +76,12 @@ const WORDS: Readonly<Record<ExplorerView, string>> = {
     'What administrators call. After `POST /api/v1/login` the browser keeps the session; *Authorize* takes the token of that response instead.',
 };
 
-/**
- * Returns the view that shows an operation. Operations for administrators, load balancers and channels are in the
- * console view, all other operations in the merchant view.
- */
+/** Operations for administrators, load balancers and channels are in the console view. */
 function viewOfPath(path: string): ExplorerView {
   return /^\/(api\/v1|health|notify)(\/|$)/.test(path) ? 'console' : 'merchant';
 }
 
-/**
- * Returns the part of the OpenAPI document that a view shows: its paths with the tags and components that they use.
- * Webhook events are in the merchant view.
- */
+/** Returns the part of the OpenAPI document that a view shows. Webhook events are in the merchant view. */
 export function documentOfView(document: Json, view: ExplorerView): Json {
   const { webhooks, ...whole } = document;
   const cookies = cookieSchemes(asJson(whole['components']));
@@ -121,10 +110,7 @@ export function documentOfView(document: Json, view: ExplorerView): Json {
   };
 }
 
-/**
- * Removes authentication by cookie from the operations. A page cannot set the session cookie, and the browser sends it
- * anyway, so *Authorize* must not offer it.
- */
+/** A page cannot set the session cookie, and the browser sends it anyway, so *Authorize* must not offer it. */
 function withoutCookies(paths: Json, cookies: ReadonlySet<string>): Json {
   return mapValues(paths, (item) =>
     mapValues(asJson(item), (operation) => {
@@ -141,7 +127,6 @@ function cookieSchemes({ securitySchemes }: Json): ReadonlySet<string> {
   return new Set(schemes.filter(([, scheme]) => asJson(scheme)['in'] === 'cookie').map(([name]) => name));
 }
 
-/** Returns the components that the given paths refer to, directly or through other components. */
 function componentsIn(components: Json, from: unknown, schemes: ReadonlySet<string>): Json {
   const used = new Set<string>();
   const left: unknown[] = [from];

@@ -5,15 +5,11 @@ import type { swaggerAssets } from '../http/built-files.ts';
 import { guidePath } from '../pages/guides.ts';
 import { LANGUAGE_TAGS, inLanguage } from '../pages/language.ts';
 
-/**
- * The two views of the API explorer. Each view is a page with a part of the operations: those for merchants, or all
- * others.
- */
+/** Each view is a page with a part of the operations: those for merchants, or all others. */
 export const EXPLORER_VIEWS = ['merchant', 'console'] as const;
 
 export type ExplorerView = (typeof EXPLORER_VIEWS)[number];
 
-/** The title of each view and the URL path of its page. */
 export const EXPLORER_PAGES = {
   merchant: { title: 'Merchant API', path: '/swagger/index.html' },
   console: { title: 'Console API', path: '/swagger/console.html' },
@@ -41,10 +37,7 @@ function guides(language: 'en' | 'zh'): string {
   return inLanguage(guidePath('index'), language);
 }
 
-/**
- * The Swagger UI plugin of both views, as JavaScript text for browsers. It switches between light and dark mode with
- * the system. Its filter searches every word in the group, method, path, summary and operationId of an operation.
- */
+/** JavaScript for browsers. The filter searches every word in group, method, path, summary and operationId. */
 export const EXPLORER_PLUGIN = `() => {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
@@ -103,9 +96,8 @@ export const EXPLORER_PLUGIN = `() => {
 }`;
 
 /**
- * Adds the CSRF token to the requests of the console view, because the console requires it together with the session
- * cookie. The token comes from a cookie; the one with the prefix `__Host-` is preferred. This is JavaScript text for
- * browsers.
+ * JavaScript for browsers. Adds the CSRF token to every request except GET and HEAD, because the service requires it
+ * together with the session cookie.
  */
 export const CONSOLE_INTERCEPTOR = `(request) => {
   const named = (name) => document.cookie.split('; ').find((pair) => pair.startsWith(name + '='))?.slice(name.length + 1);
@@ -114,16 +106,13 @@ export const CONSOLE_INTERCEPTOR = `(request) => {
   return request;
 }`;
 
-/** The parts of an explorer page that differ between the views. */
 interface ExplorerParts {
   title: string;
   /** URL path of the OpenAPI document that the page shows. */
   document: string;
   /** URL path of the page's script. */
   script: string;
-  /** HTML that is shown above the operations. */
   header: string;
-  /** CSS that is added to the style of Swagger UI. */
   style: string;
   /** A Swagger UI plugin as JavaScript text. */
   plugin: string;
@@ -131,9 +120,7 @@ interface ExplorerParts {
   requestInterceptor?: string;
 }
 
-/**
- * A page of the explorer as three files, because a strict content security policy forbids inline scripts and styles.
- */
+/** The page has three files, because a strict content security policy forbids inline scripts and styles. */
 export interface ExplorerPage {
   html: string;
   script: string;
@@ -145,10 +132,7 @@ export async function readAsset(name: (typeof swaggerAssets)[number]): Promise<U
   return readFile(new URL(import.meta.resolve(`swagger-ui-dist/${name}`)));
 }
 
-/**
- * Renders a page of koa2-swagger-ui and splits it into three files. Links to a CDN become local links, inline script
- * and style become files, and the font link is removed. Throws if a new version of the page lacks an expected part.
- */
+/** Renders the page of koa2-swagger-ui as three local files. Throws if a new version lacks an expected part. */
 export async function renderExplorer(parts: ExplorerParts): Promise<ExplorerPage> {
   const { koaSwagger } = await import('koa2-swagger-ui');
   const { title, document, style, plugin, requestInterceptor } = parts;

@@ -8,10 +8,7 @@ import { escapeHtml } from '../pages/document.ts';
 import { GUIDES, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language, inLanguage } from '../pages/language.ts';
 
-/**
- * Renders every guide in every language from the Markdown files in `source`. The result contains the HTML of the
- * articles, without the menu and header of a page. Its keys are file names such as `zh/webhooks.html`.
- */
+/** Renders every guide in every language, without menu and header. The keys are names such as `zh/webhooks.html`. */
 export async function makeGuideFiles(source: string): Promise<Record<string, Uint8Array>> {
   const samples = samplesIn(join(source, 'samples'));
   const made: Record<string, Uint8Array> = {};
@@ -37,7 +34,6 @@ interface Heading {
   id: string;
 }
 
-/** The inputs for rendering a guide, besides its Markdown text. */
 interface GuideSource {
   language: Language;
   /** The anchors of the headings in the English text, in the sequence of the headings. All languages use them. */
@@ -64,7 +60,6 @@ export function headingIds(markdown: string): string[] {
   });
 }
 
-/** Returns the headings of a Markdown text. */
 function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
   const isHeading = (token: Token): token is Tokens.Heading => token.type === 'heading';
   return new Marked()
@@ -73,10 +68,6 @@ function headingsOf(markdown: string): Omit<Heading, 'id'>[] {
     .map(({ depth, text }) => ({ depth, text: text.replaceAll('`', '') }));
 }
 
-/**
- * Returns the HTML of a guide without the menu and header of the page: the text, the list of headings, and samples with
- * a choice of language.
- */
 function guideHtml(markdown: string, source: GuideSource): string {
   const { language, ids, samples } = source;
   const headings: Heading[] = [];
@@ -114,8 +105,8 @@ function guideHtml(markdown: string, source: GuideSource): string {
 }
 
 /**
- * Replaces comments such as `<!-- samples client token -->` by the code samples. The line of links after the comment is
- * removed, because it is meant for readers of the repository.
+ * Replaces comments such as `<!-- samples client token -->` by code samples. Removes the links after the comments,
+ * which are only for readers of the Markdown files.
  */
 function withSamples(markdown: string, samples: Samples): { text: string; hasSamples: boolean } {
   let hasSamples = false;
@@ -159,14 +150,12 @@ function contents(headings: readonly Heading[], language: Language, look: 'toc' 
     : `<details class="toc-small"><summary>${CONTENTS[language]}</summary>${list}</details>`;
 }
 
-/** Converts a link to the Markdown file of another guide to the path of its page. */
 function target(href: string, language: Language): string {
   const [, slug, anchor = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? [];
   if (slug !== undefined) return inLanguage(guidePath(slug) + anchor, language);
   return href.startsWith('/docs') ? inLanguage(href, language) : href;
 }
 
-/** The programming languages of the samples, with file extension and display name. */
 export const SAMPLE_LANGUAGES = {
   node: { ending: 'mjs', name: 'Node.js' },
   python: { ending: 'py', name: 'Python' },
@@ -178,8 +167,8 @@ export const SAMPLE_LANGUAGES = {
 export type SampleLanguage = keyof typeof SAMPLE_LANGUAGES;
 
 /**
- * Returns the text of a sample in every programming language. If `part` is given, returns only the lines between the
- * comments `[part]` and `[/part]`.
+ * Returns a code sample in each programming language; `part`: only the lines between the comments `[part]` and
+ * `[/part]`.
  */
 type Samples = (name: string, part?: string) => Readonly<Record<SampleLanguage, string>>;
 
@@ -192,7 +181,6 @@ export function sampleFile(name: string, language: SampleLanguage): string {
   return language === 'java' ? `${name.charAt(0).toUpperCase()}${name.slice(1)}.${ending}` : `${name}.${ending}`;
 }
 
-/** Creates the function that reads samples from a folder. It throws if a file lacks the requested part. */
 function samplesIn(folder: string): Samples {
   return (name, part) => {
     const texts = ALL_SAMPLE_LANGUAGES.map((language) => {
@@ -203,10 +191,6 @@ function samplesIn(folder: string): Samples {
   };
 }
 
-/**
- * Returns the lines between the comments `[part]` and `[/part]` without their common indentation. Without `part`,
- * returns the whole file.
- */
 function partOf(text: string, file: string, part: string | undefined): string {
   const lines = text.trimEnd().split('\n');
   if (part === undefined) return withoutMarks(lines).join('\n');
@@ -226,8 +210,8 @@ function markOf(line: string): string | undefined {
 }
 
 /**
- * Removes the lines with marks such as `// [part]`, which show where a part of a sample starts or ends. If an empty
- * line precedes a mark, the empty line after the mark is removed as well.
+ * Removes the marks (comments such as `[part]`). If an empty line precedes a mark, an empty line after it is removed
+ * too.
  */
 function withoutMarks(lines: readonly string[]): string[] {
   const kept: string[] = [];
@@ -240,7 +224,7 @@ function withoutMarks(lines: readonly string[]): string[] {
   return kept;
 }
 
-/** Returns the HTML of a sample in every programming language. CSS shows only the chosen language. */
+/** Returns the HTML of a code sample in all programming languages. CSS shows only the chosen language. */
 function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
   const labels = ALL_SAMPLE_LANGUAGES.map(
     (language) => `<label for="in-${language}" class="${language}">${SAMPLE_LANGUAGES[language].name}</label>`,
@@ -253,7 +237,7 @@ function sampleTabs(texts: Readonly<Record<SampleLanguage, string>>): string {
   return `<div class="samples"><div class="tabs">${labels.join('')}</div>${blocks.join('')}</div>\n`;
 }
 
-/** Returns the HTML of the language choice. It works without JavaScript, because CSS depends on the checked input. */
+/** The choice of the programming language works without JavaScript, because CSS depends on the checked input. */
 function languageChoice(language: Language): string {
   const choices = ALL_SAMPLE_LANGUAGES.map(
     (one, index) =>

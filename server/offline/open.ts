@@ -103,10 +103,7 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
   };
 }
 
-/**
- * Returns the dependencies of the operations that change channel keys, for an offline command. An attempt to send a
- * request to a channel fails with an error.
- */
+/** An attempt to send a request to a channel fails with an error. */
 function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePorts): CredentialPorts {
   return {
     store,
@@ -122,7 +119,6 @@ function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePo
   };
 }
 
-/** Opens the configured database, or a restored copy of it. */
 async function openWanted({ config: file, env, cwd, mustExist, restored }: OfflineInput): Promise<OpenCopy> {
   const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   if (typeof restored === 'object') return openCopy(loaded, cwd, restored);
@@ -133,14 +129,12 @@ async function openWanted({ config: file, env, cwd, mustExist, restored }: Offli
   return { config, database };
 }
 
-/** The embedded database does not exist, and this command must not create it (503). */
 class NoDatabase extends LocalError {
   constructor(folder: string) {
     super('database_unavailable', 503, `The database ${folder} does not exist yet.`, { hint: 'payctl server migrate' });
   }
 }
 
-/** The project already has an application with this name (409). */
 class AppNameTaken extends LocalError {
   constructor(name: string, project: string) {
     super('already_exists', 409, `The application ${name} already exists in the project ${project}.`);
@@ -179,18 +173,11 @@ async function listApps(store: Store): Promise<{ client_id: string; name: string
   return apps.map(({ clientId, name, project }) => ({ client_id: clientId, name, project }));
 }
 
-/**
- * Converts the desired state of `bootstrap apply` to a bootstrap document, which `applyBootstrap`
- * (server/identity/offline.ts) accepts.
- */
 function documentOf({ admin, apps }: BootstrapPlan): object {
   return { admins: admin ? [admin] : [], apps };
 }
 
-/**
- * Returns the result of `bootstrap apply`. The API applications have the sequence of the plan. Only new applications
- * have a secret.
- */
+/** The API applications have the sequence of the plan. Only new applications have a secret. */
 function resultOf(
   plan: BootstrapPlan,
   changed: boolean,
@@ -220,10 +207,7 @@ function resultOf(
   };
 }
 
-/**
- * Encrypts the data key of every encrypted record again with the newest master key, and writes an audit entry. Before
- * that, it stores the audit log keys of older master keys, because old audit lines still need them.
- */
+/** Encrypts every data key with the newest master key. Keeps older audit log keys, which old lines still need. */
 export async function reencryptAll(
   store: Store,
   config: Config,

@@ -6,10 +6,7 @@ import { buildRouter } from '../routes/docs.ts';
 
 const folder = join(import.meta.dirname, '../routes');
 
-/**
- * Returns every route of the service, to generate documentation and source from them. The operations behind the routes
- * are placeholders and do nothing.
- */
+/** Returns every route of the service, with placeholders as operations, to generate documentation and source. */
 export async function allRoutes(): Promise<readonly Route[]> {
   const groups = await groupsByBuilder();
   // `buildRouter` adds these two groups itself.
@@ -17,10 +14,7 @@ export async function allRoutes(): Promise<readonly Route[]> {
   return routesOf(buildRouter([...groups.values()].flat(), { enabled: true }));
 }
 
-/**
- * Calls every exported function with a name such as `orderRoutes` in `server/routes`, and returns its route groups. The
- * operations behind the routes are placeholders.
- */
+/** Returns the route groups of every exported function with a name such as `orderRoutes` in `server/routes`. */
 export async function groupsByBuilder(): Promise<Map<string, RouteGroup[]>> {
   const found = new Map<string, RouteGroup[]>();
   for (const file of globSync('*.{ts,js}', { cwd: folder }).toSorted()) {

@@ -3,7 +3,6 @@ import http from 'node:http';
 import https from 'node:https';
 import { BlockList, type LookupFunction, isIP } from 'node:net';
 
-/** A POST request to a URL that a merchant or operator configured. */
 interface OutgoingRequest {
   url: string;
   headers: Record<string, string>;
@@ -12,14 +11,11 @@ interface OutgoingRequest {
   timeoutMs?: number | undefined;
   /** The maximum number of bytes of the response that are read. Default and maximum: 64 KB. */
   maxBytes?: number | undefined;
-  /**
-   * True if only the HTTP status matters. If reading the body then fails, the response is still returned, with an empty
-   * body.
-   */
+  /** True if only the HTTP status matters. If reading the body fails, the body is then empty. */
   statusOnly?: boolean | undefined;
 }
 
-/** The response. Redirects are not followed; the redirect response itself is returned. */
+/** Redirects are not followed; the redirect response itself is returned. */
 interface OutgoingAnswer {
   status: number;
   /** The response headers by their lower-case names. */
@@ -27,10 +23,7 @@ interface OutgoingAnswer {
   body: Buffer;
 }
 
-/**
- * The reason why there is no usable response. With `url_invalid`, `scheme_refused`, `address_refused` and
- * `unresolvable`, no request was sent.
- */
+/** With `url_invalid`, `scheme_refused`, `address_refused` and `unresolvable`, no request was sent. */
 export type OutgoingFault =
   | 'url_invalid'
   | 'scheme_refused'
@@ -53,13 +46,11 @@ export class OutgoingFailed extends Error {
 /** Sends a POST request once. Throws OutgoingFailed. */
 export type SendOutgoing = (request: OutgoingRequest) => Promise<OutgoingAnswer>;
 
-/** One IP address of a host name. */
 export interface ResolvedAddress {
   address: string;
   family: number;
 }
 
-/** The settings for requests to URLs that a merchant or operator configured. */
 export interface SenderOptions {
   /** Private network ranges that the sender may call (Webhook.AllowedNetworks). */
   allowedNetworks: readonly string[];
@@ -206,10 +197,7 @@ function timedOut(): OutgoingFailed {
   return new OutgoingFailed('timeout', 'No complete response in time.');
 }
 
-/**
- * The IP address ranges that requests must not reach: this machine, private and shared networks, ranges reserved for
- * tests, and multicast.
- */
+/** Requests must not reach this machine, private and shared networks, ranges reserved for tests, and multicast. */
 const REFUSED = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -240,8 +228,8 @@ const REFUSED = [
 const refused = listOf(REFUSED);
 
 /**
- * Returns a function that tells whether an address may be called. Addresses in `allowed` (Webhook.AllowedNetworks) may
- * be called even if they are in a refused range.
+ * Returns a function that checks whether an address may be called. Addresses in `allowed` may be called even if they
+ * are in a refused range.
  */
 export function addressGuard(allowed: readonly string[]): (address: string) => boolean {
   const open = listOf(allowed);
@@ -264,10 +252,7 @@ function listOf(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/**
- * Returns the IPv4 address inside an IPv6 address of the form `::ffff:a.b.c.d` (or the deprecated form `::a.b.c.d`).
- * Any other address is returned unchanged.
- */
+/** Unwraps the IPv4 address in `::ffff:a.b.c.d` and in the deprecated form `::a.b.c.d`. */
 function unmapped(address: string): string {
   if (isIP(address) !== 6 || address.includes('%')) return address;
   const [, high = '', low = ''] = /^\[::(?:ffff:)?([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/.exec(canonical(address)) ?? [];
@@ -283,10 +268,9 @@ function canonical(address: string): string {
 type Through = Pick<https.RequestOptions, 'agent' | 'hostname' | 'servername'> & { headers: { host: string } };
 
 /**
- * Returns the options for an https request through the proxy of the environment (NODE_USE_ENV_PROXY=1). Returns
- * undefined without a proxy, for hosts in NO_PROXY and for plain http. The proxy gets the checked address and not the
- * host name, because it would resolve the name itself and might reach a refused address. Plain http never uses the
- * proxy, because without a tunnel the proxy would get the host name.
+ * Returns undefined without a proxy (NODE_USE_ENV_PROXY=1), for hosts in NO_PROXY and for plain http. The proxy gets
+ * the checked address and not the host name, because it would resolve the name itself and might reach a refused
+ * address. Plain http never uses the proxy, because without a tunnel the proxy would get the host name.
  */
 function throughProxy(url: URL, { address }: { address: string }): Through | undefined {
   if (url.protocol !== 'https:') return undefined;
@@ -302,10 +286,7 @@ function throughProxy(url: URL, { address }: { address: string }): Through | und
   };
 }
 
-/**
- * Whether NO_PROXY contains the host. The entries have the forms of Node.js: `*`, a host with or without a port,
- * `.suffix` or `*.suffix`.
- */
+/** The entries have the forms of Node.js: `*`, a host with or without a port, `.suffix` or `*.suffix`. */
 function isDirect({ hostname, host }: URL, noProxy: string | undefined): boolean {
   return (noProxy ?? '')
     .toLowerCase()

@@ -33,10 +33,7 @@ const FAULTS: Partial<Record<OutgoingFault, UrlFault>> = {
   url_invalid: { code: 'url_invalid', detail: 'must be a URL without a username or password' },
 };
 
-/**
- * Returns the IP address that a URL contains; undefined if it contains a host name. `localhost` counts as 127.0.0.1,
- * because it always means this machine.
- */
+/** Returns undefined for a host name. `localhost` counts as 127.0.0.1, because it always means this machine. */
 function addressIn({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[|\]$/g, '');
   if (isIP(host) !== 0) return host;

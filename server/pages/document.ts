@@ -3,16 +3,13 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { LANGUAGES, LANGUAGE_NAMES, LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';
 
-/** The parts of a document that differ from page to page. */
 interface PageParts {
   language: Language;
   /** Plain text. */
   title: string;
-  /** The HTML of the body. */
   body: string;
   /** The style of the page; it becomes the class of the body element. */
   look: 'carded' | 'guide' | 'console';
-  /** Additional HTML for the head element. */
   head?: string;
 }
 
@@ -27,9 +24,7 @@ export function htmlDocument({ language, title, body, look, head = '' }: PagePar
 `;
 }
 
-/**
- * Builds the links to the same page in each language. `address` is the URL of the page without the language parameter.
- */
+/** Builds the links to a page in each language. `address` is its URL without the language parameter. */
 export function languageSwitch(language: Language, address: string): string {
   const links = LANGUAGES.map((one) =>
     one === language
@@ -53,10 +48,7 @@ export function plainSight(text: string): string {
   return text.replace(UNSEEN, '');
 }
 
-/**
- * Converts a merchant's text to HTML. The text is isolated, so that its writing direction does not rearrange the text
- * around it.
- */
+/** Isolates a merchant's text, so that its writing direction does not rearrange the text around it. */
 export function merchantHtml(text: string): string {
   return `<bdi>${escapeHtml(plainSight(text))}</bdi>`;
 }
@@ -74,16 +66,9 @@ export function webAddress(text: string | null | undefined): URL | undefined {
 
 const parts = ['palette', 'top', 'card', 'guide'] as const;
 
-/**
- * The stylesheet of all pages. It contains the colours for light and dark mode, and the styles of the page header, the
- * payer page and the guides.
- */
 export const STYLESHEET = parts.map(readPart).join('\n');
 
-/**
- * The CSS for colours and common styles. It is the first part of the stylesheet of all pages, and of the stylesheet of
- * the API explorer.
- */
+/** The first part of the stylesheet of all pages, and of the stylesheet of the API explorer. */
 export const PALETTE = readPart('palette');
 
 /** Returns the stylesheet of the API explorer, which is added to that of Swagger UI. Only the build uses it. */
@@ -94,7 +79,6 @@ export function explorerStyle(): string {
 /** The path of the stylesheet. It is below `/pay/`, because payers can always reach the paths below `/pay/`. */
 export const STYLE_PATH = '/pay/assets/pages.css';
 
-/** The URL of the stylesheet in pages. It contains a digest of the content, so browsers may cache it forever. */
 const STYLE_ADDRESS = `${STYLE_PATH}?v=${digestOf(STYLESHEET)}`;
 
 /** Returns a short digest of a text. It is part of the URL of a file, so that browsers may cache the file forever. */

@@ -55,10 +55,7 @@ const WORDS = {
 /** The mark in the guide about errors that is replaced by the index of codes. */
 export const ERROR_INDEX_MARK = '<!-- error codes -->';
 
-/**
- * Builds the article about an error code, to which the `type` of a problem document links. The result is HTML for the
- * guide layout.
- */
+/** Builds the article about an error code, to which the `type` of a problem document links. */
 export function errorArticle(code: ErrorCode, language: Language): string {
   const { title, meaning, remedy } = errorWords(code, language);
   const { retryable }: PublishedError = errorCodes[code];
@@ -109,7 +106,6 @@ interface RefusedPage {
   address?: string | undefined;
 }
 
-/** The title and the text of an error page, in the reader's language. */
 interface ReaderWords {
   title: string;
   text: string;

@@ -3,14 +3,12 @@ import { CHANNELS } from '../domain.ts';
 import { escapeHtml, htmlDocument, languageSwitch } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
-/** The groups in the menu of the guides. */
 type GuideGroup = 'start' | 'build' | 'live' | 'run';
 
 /** A guide. Its text is one Markdown file per language in `guides/`. The file is named after `slug`. */
 export interface Guide {
   slug: string;
   group: GuideGroup;
-  /** The title, which is the heading of the file and the entry in the menu. */
   titles: Readonly<Record<Language, string>>;
 }
 
@@ -43,7 +41,6 @@ export function guidePath(slug: string): string {
   return slug === 'index' ? '/docs' : `/docs/${slug}`;
 }
 
-/** The contents of a page in the guide layout. */
 interface GuidePageParts {
   language: Language;
   /** The URL of the page without the language parameter. */
@@ -53,7 +50,6 @@ interface GuidePageParts {
   slug: string;
   /** The HTML of the article, including its heading. */
   article: string;
-  /** Whether the service also serves the API explorer. */
   explorer: boolean;
 }
 
@@ -77,10 +73,7 @@ const WORDS = {
   },
 } as const satisfies Readonly<Record<Language, Words>>;
 
-/**
- * Builds the page of a guide, or of another article in the same layout. The page has no scripts and loads no files from
- * other origins.
- */
+/** Builds the page of a guide or another article, without scripts and without files from other origins. */
 export function guidePage({ language, address, title, slug, article, explorer }: GuidePageParts): string {
   const words = WORDS[language];
   const home = inLanguage(guidePath('index'), language);

@@ -5,10 +5,8 @@ export const LANGUAGES = ['en', 'zh'] as const;
 
 export type Language = (typeof LANGUAGES)[number];
 
-/** The BCP 47 tag of each language. */
 export const LANGUAGE_TAGS: Readonly<Record<Language, string>> = { en: 'en', zh: 'zh-CN' };
 
-/** The name of each language in the language itself, for the links that switch the language. */
 export const LANGUAGE_NAMES: Readonly<Record<Language, string>> = { en: 'English', zh: '中文' };
 
 /** The sources of the reader's language, in the sequence of their priority. */
@@ -26,18 +24,13 @@ export function chooseLanguage({ requested, kept, accepted }: LanguagePreference
   return named(requested) ?? named(kept) ?? acceptedLanguage(accepted ?? '') ?? LANGUAGES[0];
 }
 
-/**
- * Returns the page language of a tag such as `zh-Hans-CN`. Returns undefined if the pages do not support the language.
- */
+/** Returns the page language of a tag such as `zh-Hans-CN`; undefined if the pages do not support it. */
 export function named(tag: string | undefined): Language | undefined {
   const primary = /^([a-z]{2})(?:-|$)/i.exec(tag ?? '')?.[1]?.toLowerCase();
   return LANGUAGES.find((language) => language === primary);
 }
 
-/**
- * Chooses a language by the header Accept-Language (RFC 9110 §12.5.4): the one with the highest quality, or the first
- * of several with the same quality. A quality of 0 excludes a language.
- */
+/** RFC 9110 §12.5.4: the first of several languages with the same quality wins, and a quality of 0 excludes one. */
 function acceptedLanguage(header: string): Language | undefined {
   let best: { language: Language; quality: number } | undefined;
   for (const part of header.slice(0, 1000).split(',')) {

@@ -14,10 +14,7 @@ import {
 import { type Language, inLanguage, moneyText } from './language.ts';
 import { PAYER_WORDS_EN, PAYER_WORDS_ZH, type PayerWords, type StateWords } from './payer-words.ts';
 
-/**
- * The way in which the payer came to the page. `pay`: by the payment link. `returned`: back from the channel.
- * `cancelled`: back from the channel after a cancellation there.
- */
+/** `returned`: back from the channel. `cancelled`: back from the channel after a cancellation there. */
 export type Place = 'pay' | 'returned' | 'cancelled';
 
 /** The channels that the page offers to the payer in addition to the channel of the order (`others`). */
@@ -27,7 +24,6 @@ export interface Choice {
   wanted?: PayWay | undefined;
 }
 
-/** The display options of a page. */
 export interface Shown {
   language: Language;
   /** The URL of the page without the language parameter, for the language links. */
@@ -41,7 +37,6 @@ const CONTINUE_SECONDS = 5;
 /** The seconds until the page reloads if the browser runs no scripts. */
 const RELOAD_SECONDS = 5;
 
-/** The data that each function needs to build its part of the payer page. */
 interface Scene extends Shown {
   order: PayerOrder;
   words: PayerWords;
@@ -86,10 +81,7 @@ ${order.mode === 'live' ? '' : `<p class="note">${words[order.mode]}</p>`}
   });
 }
 
-/**
- * Builds the page for an unknown order number. It is the same for every number, so that it does not reveal which orders
- * exist.
- */
+/** Builds the page for an unknown order number. It is always the same, so it does not reveal which orders exist. */
 export function unknownOrderPage(shown: Shown): string {
   const { title, text } = WORDS[shown.language].unknown;
   return carded({
@@ -128,10 +120,7 @@ function money({ order: { currency }, language }: Scene, amount: string): string
   return moneyText(amount, currency, language);
 }
 
-/**
- * Builds the head of the page with subject and amount. The currency code is shown too, because yen and yuan have the
- * same sign ¥.
- */
+/** The currency code is shown too, because yen and yuan have the same sign ¥. */
 function bill(scene: Scene): string {
   const { merchant, payWay, subject, amount, currency } = scene.order;
   return `<header class="bill">${merchant === null ? '' : merchantLine(merchant)}
@@ -156,10 +145,7 @@ async function howToPay(scene: Scene, place: Place, { others, wanted }: Choice):
   return `<section class="pay">${await credential(scene)}${buttons.join('')}</section>`;
 }
 
-/**
- * Builds the button for another channel. It is a form and not a link, because it changes data: it closes this order and
- * creates another order.
- */
+/** This is a form and not a link, because it changes data: it closes this order and creates another order. */
 function wayButton({ order: { orderNo }, words, language }: Scene, payWay: PayWay, isWanted: boolean): string {
   const name = words.channels[payWay];
   const action = inLanguage(`/pay/${orderNo}/choose/${payWay}`, language);
@@ -181,10 +167,7 @@ async function credential(scene: Scene): Promise<string> {
   return `<p>${payment?.type === 'code' ? words.confirmOnPhone(app) : words.finishInApp}</p>`;
 }
 
-/**
- * Shows the payment code as a QR code. If it is a URL, a link is added, because the link can open the app on a phone.
- * Any other code must be scanned.
- */
+/** If the code is a URL, a link is added, because it can open the app on a phone. Other codes must be scanned. */
 async function code({ order: { payWay }, words, channel }: Scene, qrCode: string): Promise<string> {
   const [app, address] = [words.apps[payWay], webAddress(qrCode)];
   return `${await qrImage(qrCode, words.codeOf(channel))}
@@ -206,10 +189,7 @@ function facts(scene: Scene): string {
   return `<dl>${rows.join('')}</dl>`;
 }
 
-/**
- * Shows the remaining time. The script counts down from a number of seconds and not to a clock time, so a wrong clock
- * on the payer's device does not matter.
- */
+/** The script counts down seconds and not to a clock time, so a wrong clock of the payer does not matter. */
 function timeLeft({ order: { expiresAt, secondsLeft }, words }: Scene): string {
   const left = secondsLeft < 60 ? words.lessThanMinute : inWords(secondsLeft, words);
   return `<time id="left" datetime="${expiresAt.toISOString()}" data-seconds="${secondsLeft}">${left}</time>`;
@@ -221,7 +201,6 @@ function inWords(seconds: number, words: PayerWords): string {
   return hours >= 48 ? words.days(Math.floor(hours / 24)) : words.duration(hours, minutes % 60);
 }
 
-/** Returns the shop's return URL with the order number and the status added. Its other parameters are kept. */
 function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undefined {
   const url = webAddress(returnUrl);
   url?.searchParams.set('orderNo', orderNo);
@@ -229,10 +208,7 @@ function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undef
   return url?.href;
 }
 
-/**
- * The script of the payer page. It counts down the remaining time, polls the state of the order, and replaces the
- * content of the page after a change. The page also works without scripts.
- */
+/** Counts down the remaining time and follows the state of the order. The page also works without scripts. */
 export const PAYER_SCRIPT = `'use strict';
 (() => {
   const main = () => document.querySelector('main');
@@ -298,16 +274,11 @@ export const PAYER_SCRIPT = `'use strict';
 })();
 `;
 
-/** The path of the payer page's script. */
 export const PAYER_SCRIPT_PATH = '/pay/assets/payer.js';
 
-/** The URL of the script in pages. It contains a digest of the content, so browsers may cache it forever. */
 const PAYER_SCRIPT_ADDRESS = `${PAYER_SCRIPT_PATH}?v=${digestOf(PAYER_SCRIPT)}`;
 
-/**
- * Draws a QR code as a PNG image, so that phones can save and scan it. It is always dark on light, also in a dark
- * colour scheme.
- */
+/** Draws a PNG image, so that phones can save and scan it. It is dark on light, also in a dark colour scheme. */
 async function qrImage(text: string, label: string): Promise<string> {
   const { default: qrcode } = await import('qrcode');
   const source = await qrcode.toDataURL(text, { errorCorrectionLevel: 'M', margin: 4, scale: 6 });

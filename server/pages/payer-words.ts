@@ -2,19 +2,14 @@
 import { type PayWay, channelNames } from '../domain.ts';
 import type { PayerState } from '../payments/orders/payer.ts';
 
-/**
- * The words that a payer page shows for one state of the order. While `tone` is `busy`, the script of the page queries
- * the state again and again.
- */
+/** While `tone` is `busy`, the script of the page queries the state again and again. */
 export interface StateWords {
   tone: 'busy' | 'good' | 'quiet' | 'bad';
   title: string;
   text: string;
 }
 
-/** All texts of the payer pages in one language. A text that depends on a value is a function. */
 export interface PayerWords {
-  /** The display name of each channel. */
   channels: Readonly<Record<PayWay, string>>;
   /** The name of the app in which the payer pays, for each channel. */
   apps: Readonly<Record<PayWay, string>>;
@@ -25,7 +20,6 @@ export interface PayerWords {
   paidAndLeaving: StateWords;
   /** The text for a payer who came back before the channel reported a result. */
   returned: StateWords;
-  /** The text for a payer who cancelled at the channel. */
   cancelled: StateWords;
   unknown: Pick<StateWords, 'title' | 'text'>;
   payNow: string;
@@ -54,7 +48,6 @@ export interface PayerWords {
   sandbox: string;
 }
 
-/** All texts of the payer pages in English. */
 export const PAYER_WORDS_EN: PayerWords = {
   channels: channelNames('name', 'en'),
   apps: channelNames('app', 'en'),
@@ -164,7 +157,6 @@ export const PAYER_WORDS_EN: PayerWords = {
   sandbox: 'Sandbox: no real money moves here.',
 };
 
-/** All texts of the payer pages in Chinese. */
 export const PAYER_WORDS_ZH: PayerWords = {
   channels: channelNames('name', 'zh'),
   apps: channelNames('app', 'zh'),

@@ -9,14 +9,14 @@ import { OutcomeNotKept } from './errors.ts';
 import { withinWork } from '../work.ts';
 
 /**
- * Kinds of outcomes to which the channel's support id is added, because an operator may have to contact the channel.
+ * The support id (by which the channel's support finds a request) is added to these kinds of outcomes, because an
+ * operator may have to contact the channel.
  */
 const NO_SUCCESS: ReadonlySet<string> = new Set(['unknown', 'declined', 'refused', 'failed', 'abnormal']);
 
 /**
  * Calls an order's channel, outside any transaction. Any error (an unusable configuration, a fault of the adapter)
- * becomes the outcome `unknown`, so that the caller always has an outcome to store. `known`: the channel object, if the
- * caller has already looked it up.
+ * becomes the outcome `unknown`, so that the caller always has an outcome to store.
  */
 export async function callChannel<Answer extends { kind: string }>(
   ports: Pick<Ports, 'log' | 'channels' | 'onChannelCall'>,
@@ -101,24 +101,18 @@ export function refundOrder(order: OrderRow, refund: RefundRow, publicUrl: strin
   };
 }
 
-/** Returns the data with which a channel is queried about a refund. They include the channel's refund id. */
+/** Returns the data with which a channel is queried about a refund. */
 export function refundRef(order: OrderRow, refund: RefundRow, publicUrl: string): RefundRef {
   return { ...refundOrder(order, refund, publicUrl), channelRefundNo: refund.channelRefundNo };
 }
 
-/**
- * Returns the data with which a channel is queried about a refund that was made outside this service. The amount is the
- * paid amount, if the order is paid.
- */
+/** Returns the data with which a channel is queried about a refund that was made outside this service. */
 export function externalRefundRef(order: OrderRow): OrderRef {
   const minor = order.paid > 0n ? order.paid : order.amount;
   return { ...orderRef(order), amount: { minor, currency: order.currency } };
 }
 
-/**
- * The full amount of the payment that is refunded. A surplus refund belongs to a payment outside the order's sums, for
- * example a second payment. If the service sends such a refund, it returns the whole payment.
- */
+/** A surplus refund returns a whole payment that is outside the order's sums, for example a second payment. */
 function totalOf(order: OrderRow, refund: RefundRow): bigint {
   if (refund.surplus) return refund.amount;
   return order.paid > 0n ? order.paid : order.amount;
@@ -128,7 +122,6 @@ function notifyUrl({ payWay, project }: OrderRow, publicUrl: string): string {
   return `${publicUrl}/notify/${payWay}/${project}`;
 }
 
-/** The order number, and the refund number if the operation is a refund. */
 interface Numbers {
   orderNo: string;
   refundNo?: string;

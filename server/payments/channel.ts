@@ -48,13 +48,11 @@ export interface PlaceOrder {
   appId?: string;
   /** In-store payment: the code that the payer's app shows. It is valid once, for about a minute. */
   payCode: string | null;
-  /** Options of the merchant for this channel. */
   options: ChannelOptions;
   /** The order pays for one API call whose content is delivered immediately. Slow payment methods are refused. */
   isForCall?: true;
 }
 
-/** The data with which a channel finds an order. */
 export interface OrderRef {
   orderNo: string;
   amount: Money;
@@ -85,7 +83,6 @@ export interface RefundOrder extends OrderRef {
   paymentNo?: string;
 }
 
-/** The data with which a channel finds a refund. */
 export interface RefundRef extends OrderRef {
   refundNo: string;
   refundAmount: Money;
@@ -95,13 +92,10 @@ export interface RefundRef extends OrderRef {
   paymentNo?: string;
 }
 
-/** The origin of a key that verifies messages. */
 export interface KeyOrigin {
   /** The id of the stored certificate; null = the channel supplied the key. */
   certId: string | null;
-  /**
-   * When an administrator trusted the key, or when a downloaded key became valid; null = its age is not checked.
-   */
+  /** When an administrator trusted the key, or a downloaded key became valid; null = its age is not checked. */
   since: Date | null;
 }
 
@@ -109,9 +103,7 @@ export interface KeyOrigin {
 export interface Notification {
   /** The channel's id of the message, for detecting duplicates. */
   notificationId: string;
-  /** The channel's name of the event, for the history of the order. */
   account: string;
-  /** The channel's name of the event, for the timeline. */
   event: string;
   orderNo: string | null;
   refundNo: string | null;
@@ -133,9 +125,7 @@ export interface Notification {
   isShared?: true;
   /** A test message from the channel's dashboard. */
   isTest?: true;
-  /**
-   * The message is genuine, but one check did not succeed (PayPal: the certificate chain). The value names the check.
-   */
+  /** The message is genuine, but this check did not succeed (PayPal: the certificate chain). */
   amiss?: UnknownCause;
   /** The channel's id of a dispute. The dispute is queried; the rest of the message is ignored. */
   disputeId?: string;
@@ -178,28 +168,22 @@ export const NOTIFICATION_STATUS: Readonly<Record<NotificationVerdict, number>> 
   again: 503,
 };
 
-/** The reply to a notification, in the format that the channel requires. */
 export interface NotificationAck {
   status: number;
   contentType: string;
   body: string;
 }
 
-/** Optional parts of a configuration test, beyond the calls that prove the ids, keys and certificates. */
 export interface ProbeRequest {
   /** The payment scenes to test. For each, the test creates an order that no payer sees, and closes it if possible. */
   products?: readonly Scene[];
 }
 
-/** The result of registering for notifications: the fields to store, or the reason of the failure. */
 export type NotificationsRegistered =
   | { ok: true; fields: Readonly<Record<string, string>> }
   | ({ ok: false } & ProbeNote);
 
-/**
- * The certificates that a channel supplied and that passed verification (PEM, by kind), and a note on the certificates
- * that the operator must obtain manually.
- */
+/** The certificates passed verification. `byHand`: a note on those that the operator must obtain manually. */
 export type CertsDownloaded =
   | { ok: true; certs: readonly { kind: string; pem: string }[]; byHand: string | null }
   | ({ ok: false } & ProbeNote);
@@ -263,8 +247,8 @@ export interface FieldSpec {
   /**
    * Set if this field and the account together identify the payee. An order keeps the value that the field had when the
    * order was created. `app`: the field is an app id, and only the app id that the order stores is compared. `unless`
-   * names a second field of this kind. If the second field is set, orders use the newest value of this field, and only
-   * its presence is compared.
+   * names another field. If that field is set, orders use the newest value of this field, and the comparison only
+   * checks whether a value exists.
    */
   pinned?: true | 'app' | { unless: string };
   /** The value belongs to one account in one mode (live, sandbox or simulator). It is never copied to others. */
@@ -272,15 +256,11 @@ export interface FieldSpec {
   help: string;
 }
 
-/** A kind of certificate or key that a channel uses. */
 export interface CertKindSpec {
   kind: string;
   label: string;
   form: 'certificate' | 'certificate-chain' | 'public-key' | 'private-key';
-  /**
-   * Whether this key verifies messages or certificates of the channel. If so, it is used only while an administrator
-   * trusts it.
-   */
+  /** A key that verifies messages or certificates of the channel is used only while an administrator trusts it. */
   verifies: boolean;
   help: string;
 }
@@ -293,7 +273,6 @@ interface SceneSpec {
 }
 
 export interface ChannelLimits {
-  /** The shortest time between creation and expiry of an order that the channel accepts. */
   minExpirySeconds: number;
   maxRefundsPerOrder: number | null;
   refundSpacingSeconds: number;
@@ -319,7 +298,6 @@ export interface ChannelInput {
   keep?: (kind: string, pem: string) => void;
   /** Base URL of the simulator; only read in mode `simulator`. */
   simulatorUrl: string | null;
-  /** The notification URL of this project. */
   notifyUrl?: string | undefined;
   send: Transport;
   /** Downloads files from the channel; absent = this configuration cannot download. */
@@ -378,10 +356,8 @@ export class ChannelMisconfigured extends Error {
   }
 }
 
-/** The addresses of this service, as channels and payers see them. */
 export interface Addresses {
   publicUrl: string;
-  /** The address to which the channel sends notifications about this project. */
   notifyUrl: string;
 }
 
@@ -390,7 +366,7 @@ export interface Registration<Scene extends string = string> {
   name: string;
   /** The page of the channel's portal on which the value is registered, in words. */
   where: string;
-  /** The values to register; empty = none of this service's addresses is needed, and `note` says what is. */
+  /** The values to register; empty = no address of this service. `note` then says what must be registered. */
   values: readonly string[];
   scenes: readonly Scene[];
   /** `hand`: the operator registers the value in the channel's console; `payctl`: `payctl channel set` registers it. */
@@ -398,22 +374,21 @@ export interface Registration<Scene extends string = string> {
   note: string | null;
 }
 
-/**
- * What an operator reads about a failed or incomplete check. `field`: the field or certificate kind to change, if any.
- */
+/** `field`: the field or certificate kind to change, if any. */
 export interface ProbeNote {
   field: string | null;
   code: string | null;
   message: string;
 }
 
-/** One check of a configuration test. */
 export interface ProbeCheck {
   about: 'credential' | 'product' | 'notifications';
   name: string;
-  /** `lacking`: missing, but optional. `unproven`: no harmless call proves it, or the test ended before this check. */
+  /**
+   * `lacking`: an optional value is missing. `unproven`: no harmless call can check it, or the test ended before this
+   * check.
+   */
   status: 'ok' | 'failed' | 'lacking' | 'unproven';
-  /** The field or certificate kind to change. */
   field: string | null;
   /** The channel's error code, or an error code that this service defines. */
   code: string | null;
@@ -422,9 +397,9 @@ export interface ProbeCheck {
   supportId: string | null;
 }
 
-/** The result of a configuration test. `note`: a remark about an incomplete check. */
+/** `note`: a remark about an incomplete check. */
 export type ProbeResult = ({ ok: true; note?: ProbeNote } | ({ ok: false } & ProbeNote)) & {
-  /** All checks. A check comes after the checks that it depends on. */
+  /** A check comes after the checks that it depends on. */
   checks?: readonly ProbeCheck[];
 };
 
@@ -450,26 +425,23 @@ export interface AgentBill {
   expiresAt: Date;
 }
 
-/** What an AI agent sends to prove that it has paid. */
 export interface AgentProof {
   paymentProof: string;
   tradeNo: string;
   clientSession?: string | undefined;
 }
 
-/** The channel's answer whether an AI agent's proof of payment is valid. */
 export type AgentVerdict =
   | { kind: 'paid'; orderNo: string; resourceId: string; channelNo: string; amount: Money; at: Date }
   | { kind: 'refused'; code: string; reason: string };
 
-/** The channel gave no usable answer. */
 interface NoAnswer {
   kind: 'unknown';
   cause: UnknownCause;
   detail: string;
 }
 
-/** Payments by the channel's AI agents. A fault of the channel never throws; the methods return it as a result. */
+/** The methods never throw because of a fault of the channel; they return the fault as a result. */
 export interface AgentDesk {
   /** Returns the bill as the value of an HTTP header. The same bill and key always give the same value. */
   bill(bill: AgentBill): Promise<string>;
@@ -481,7 +453,6 @@ export interface AgentDesk {
   ): Promise<{ kind: 'done' } | { kind: 'refused'; code: string; reason: string } | NoAnswer>;
 }
 
-/** One request to a channel. */
 export interface WireRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   url: string;
@@ -524,7 +495,6 @@ export class TransportFailed extends Error {
   }
 }
 
-/** A dispute as the channel reports it. */
 export interface ChannelDispute {
   channelDisputeNo: string;
   /** The channel's ids of the disputed payments. */
@@ -543,7 +513,6 @@ export interface ChannelDispute {
   lost?: LostMoney;
 }
 
-/** The money of a lost dispute. */
 export interface LostMoney {
   amount: Money;
   at: Date;
@@ -551,7 +520,6 @@ export interface LostMoney {
   booked: boolean;
 }
 
-/** The channel's answer about one dispute. */
 export type DisputeOutcome = { kind: 'found'; dispute: ChannelDispute } | { kind: 'absent' } | UnknownOutcome;
 
 /** One dispute in a list. `mark` changes with the dispute, so an unchanged dispute need not be read again. */
@@ -565,7 +533,6 @@ export type DisputePage =
   | { kind: 'listed'; disputes: readonly ListedDispute[]; next: string | undefined }
   | UnknownOutcome;
 
-/** The channel's reply to an action of the merchant on a dispute. */
 export type DisputeAction =
   | { kind: 'done' }
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
@@ -575,13 +542,13 @@ export type DisputeAction =
 export const COMPLAINT_RESULTS = ['agreed', 'refunded', 'corrected', 'proven', 'other'] as const;
 export type ComplaintResult = (typeof COMPLAINT_RESULTS)[number];
 
-/** An evidence file that the merchant adds to an answer in a dispute; it is sent to the channel and not stored. */
+/** The file is sent to the channel and not stored. */
 export interface EvidenceFile {
   name: string;
   bytes: Buffer;
 }
 
-/** The calls about disputes at a channel. A fault of the channel never throws; the methods return it as a result. */
+/** The methods never throw because of a fault of the channel; they return the fault as a result. */
 export interface DisputeDesk {
   read(channelDisputeNo: string): Promise<DisputeOutcome>;
   /** Lists disputes opened or changed since an instant. */

@@ -4,19 +4,18 @@ import { noteEffects } from './ledger.ts';
 import { attemptEffect, failed, listFailed, resolveExceptions } from './side-effects.ts';
 import type { Ports } from './ports.ts';
 
-/** The administrator who requested a retry, and the reason. */
 interface RetryBy {
   readonly actor: string;
   readonly reason: string;
 }
 
-/** Runs side effects of orders and refunds that failed before, or that follow a failed side effect of the same order. */
+/**
+ * Runs side effects (of orders and refunds) that failed before. Then runs later side effects of the same order, which
+ * had to wait.
+ */
 export function dueEffects(ports: Ports) {
   return {
-    /**
-     * Runs all due side effects of the order to which a row of `due_effects` belongs. `id`: the id of this row. A job
-     * calls this operation for each due row.
-     */
+    /** `id`: a row of `due_effects`; all due side effects of its order are run. */
     async run(id: string): Promise<void> {
       const row = await ports.store.read((tx) => tx.dueEffects.find({ id }));
       if (row?.state === 'due') await work(row.orderNo);
@@ -24,10 +23,7 @@ export function dueEffects(ports: Ports) {
     work,
   };
 
-  /**
-   * Runs the due side effects of an order in the sequence of the state changes that caused them, while the order is
-   * locked. Stops at the first failure.
-   */
+  /** Runs the side effects in the sequence of the state changes that caused them; stops at the first failure. */
   function work(orderNo: string, retry?: RetryBy): Promise<void> {
     return ports.store.transaction(async (tx) => {
       const order = await tx.orders.lock({ orderNo });
@@ -55,17 +51,14 @@ export function dueEffects(ports: Ports) {
   }
 }
 
-/**
- * Whether the side effect with this name is stored as due: it failed before, or it waits for an earlier side effect of
- * the order.
- */
+/** Whether the side effect failed before, or waits for an earlier side effect of the order. */
 export async function isEffectDue(tx: Tx, orderNo: string, name: string): Promise<boolean> {
   return (await tx.dueEffects.find({ orderNo, name, state: 'due' })) !== undefined;
 }
 
 /**
- * Ends a due side effect without running it, on an administrator's request. The following side effects of the order
- * then run. The caller holds the order's lock.
+ * Ends a due side effect without running it. The later side effects of the order then run. The caller holds the order's
+ * lock.
  */
 export async function giveUpEffect(ports: Ports, tx: Tx, order: OrderRow, name: string): Promise<void> {
   const { orderNo } = order;

@@ -4,10 +4,7 @@ import type { RefusalDoubt, UnknownCause, UnknownOutcome } from './channel.ts';
 import { type Refusal, refundableOf } from './core/transitions.ts';
 import { majorNumber } from '../money.ts';
 
-/**
- * The channel was called, but the result is unknown (504). The order stays open, and the service keeps querying the
- * channel.
- */
+/** The channel was called, but the result is unknown (504). The order stays open and is queried again. */
 class ChannelOutcomeUnknown extends AppError {
   constructor(orderNo: string, cause: UnknownCause, supportId?: string) {
     super('channel_outcome_unknown', 504, `The channel sent no usable response (${cause}).`, {
@@ -48,8 +45,7 @@ export class ChannelAnswerUnusable extends AppError {
 }
 
 /**
- * The texts of the error after a refusal by the channel that does not end the order. The key says why a payment may
- * exist at the channel despite the refusal.
+ * Texts for a refusal that does not end the order. The property name says why a payment may exist despite the refusal.
  */
 const INCONCLUSIVE: Readonly<Record<RefusalDoubt | 'repeated', readonly [detail: string, hint: string]>> = {
   unlisted: [
@@ -94,14 +90,12 @@ export class OrderAlreadyPaid extends Conflict {
   }
 }
 
-/** The order is not paid, so it cannot be refunded (409). */
 class OrderNotPaid extends Conflict {
   constructor(orderNo: string) {
     super('order_not_paid', 'The order has not been paid.', { extra: { orderNo } });
   }
 }
 
-/** The amount is above the refundable amount (422). */
 class RefundExceedsRefundable extends NotAllowed {
   constructor(orderNo: string, refundableAmount: number) {
     super('refund_exceeds_refundable', `At most ${refundableAmount} can be refunded.`, {
@@ -110,7 +104,6 @@ class RefundExceedsRefundable extends NotAllowed {
   }
 }
 
-/** A refund of the same amount is in progress (409). */
 class RefundInProgress extends Conflict {
   constructor(refundNo: string) {
     super('refund_in_progress', 'A refund of the same amount of this order is in progress.', {
@@ -122,7 +115,6 @@ class RefundInProgress extends Conflict {
   }
 }
 
-/** An open exception (a case for an operator) must be resolved before the order can be refunded (409). */
 class RefundsBlocked extends Conflict {
   constructor(orderNo: string, exception: string) {
     super('refunds_blocked', `Refunds of this order are blocked by the open exception ${exception}.`, {
@@ -198,10 +190,7 @@ export function invalidAction(detail: string): InvalidRequest {
   return new InvalidRequest(detail, [{ pointer: '/action', code: 'invalid', detail }]);
 }
 
-/**
- * The causes that become the error `channel_answer_unusable` (502); every other cause becomes `channel_outcome_unknown`
- * (504).
- */
+/** Causes of the error `channel_answer_unusable` (502); every other cause becomes `channel_outcome_unknown` (504). */
 const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
   'redirected',
   'unparsable',
@@ -217,8 +206,8 @@ const UNUSABLE: ReadonlySet<UnknownCause> = new Set([
 ]);
 
 /**
- * The error for an unknown outcome. If the outcome contains a verified refusal with an unlisted code, the error carries
- * the channel's code and text.
+ * The error for an unknown outcome. If the channel sent a verified refusal whose code this service does not list, the
+ * error contains its code and text.
  */
 export function unknownOutcome(
   { orderNo, payWay }: Pick<OrderRow, 'orderNo' | 'payWay'>,

@@ -6,7 +6,6 @@ import { csvLine } from '../csv.ts';
 import type { Requester, Ports } from './ports.ts';
 import { EXPORTED, type OrderEntryView, viewOrder } from './view.ts';
 
-/** The file formats of an order export. */
 export const EXPORT_FORMATS = ['csv', 'ndjson'] as const;
 
 /** The columns for the channel's fee and the net amount, in major units; empty while the amounts are unknown. */
@@ -15,10 +14,9 @@ const SETTLED = ['fee', 'net'] as const;
 const BATCH = 500;
 
 /**
- * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or as one JSON document per line.
- * The next batch of orders is read only when the client is ready for it, so that only one batch is in memory. A batch
- * contains the orders as they are when the batch is read. The audit log records the export before the first order is
- * sent.
+ * Streams all matching orders, newest first, as CSV (RFC 4180, with a header line) or as one JSON document per line,
+ * with only one batch in memory. A batch contains the orders as they are when the batch is read. The audit log records
+ * the export before the first order is sent.
  */
 export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 'now'>) {
   const { store, reports, now } = ports;
@@ -66,7 +64,6 @@ export function exportOrders(ports: Pick<Ports, 'store' | 'reports' | 'audit' | 
   };
 }
 
-/** The function by which routes export orders. */
 export type ExportOrders = ReturnType<typeof exportOrders>;
 
 function toJson(order: OrderEntryView): string {

@@ -6,13 +6,9 @@ import { Conflict, NotAllowed } from '../errors.ts';
 import type { Ports } from './ports.ts';
 import { later } from './core/plan.ts';
 
-/**
- * How many seconds a request owns its Idempotency-Key. If the request runs longer, a repeated request takes over the
- * key.
- */
+/** A repeated request takes over the Idempotency-Key of a request that runs longer than this. */
 const LEASE_SECONDS = 30;
 
-/** One request under an `Idempotency-Key`. */
 export interface KeyedRequest {
   /** The owner of the key. Two callers may use the same key text without a conflict. */
   readonly scope: `app:${string}` | `admin:${string}`;
@@ -22,21 +18,16 @@ export interface KeyedRequest {
   readonly body: unknown;
   /** Path parameters. The same key with other parameters (for example another order) is a different request. */
   readonly params?: unknown;
-  /**
-   * Query parameters. The same key with other parameters is a different request; absent = the operation has no query
-   * parameters.
-   */
+  /** The same key with other parameters is a different request; absent = the operation has no query parameters. */
   readonly query?: unknown;
   /**
-   * The stored row of the Idempotency-Key, if the query that loaded the caller also loaded it. null = there is no row; absent = not looked
-   * up yet.
+   * The stored row of the key, if it was loaded with the caller; null = there is no row; absent = not looked up yet.
    */
   readonly kept?: KeptKey | null | undefined;
 }
 
 export type { RequestKey, KeptKey };
 
-/** The late-payment policy and the limits of an application. */
 export type AppTerms = Readonly<Pick<ApiAppRow, 'latePayment' | 'limits'>>;
 
 /** A finished response, exactly as it is sent. */
@@ -54,13 +45,11 @@ export interface KeyClaim {
   readonly route: string;
   readonly key: string;
   readonly fingerprint: string;
-  /** The number (of an order, refund, dispute …) that an earlier request with this key stored; null = no earlier request. */
+  /** The number (of an order, refund …) that an earlier request with this key stored; null = no earlier request. */
   readonly resume: string | null;
   /** True after this request has stored the key as its own; until then another request may own the key. */
   taken: boolean;
-  /**
-   * The time until which this request owns the key. `finish` updates the stored key only while it still has this time.
-   */
+  /** This request owns the key until this time. `finish` updates the stored key only if it still contains this time. */
   leasedUntil: Date | null;
 }
 
@@ -71,7 +60,7 @@ export interface KeyClaim {
  */
 export type WithKey = (request: KeyedRequest, run: (claim: KeyClaim) => Promise<Answer>) => Promise<Answer>;
 
-/** Creates the `WithKey` that stores responses. A 5xx is never stored, so that a retry with the same key continues the unfinished operation. */
+/** Creates the `WithKey` that stores responses; a 5xx is never stored, so that a retry continues the operation. */
 export function createWithKey({ store, now }: Pick<Ports, 'store' | 'now'>): WithKey {
   return async (request, run) => {
     const { claim, stored } = await readClaim(store, request);
@@ -96,7 +85,7 @@ function answerOf(stored: KeptKey, now: Date): Answer | undefined {
   return undefined;
 }
 
-/** Runs an operation under a key without storing its response. A repeat finds the stored operation by the key and returns its current state. */
+/** Runs an operation under a key without storing its response; a repeat finds the operation by the key. */
 export async function withIntentKey<Result>(
   store: Store,
   request: KeyedRequest,
@@ -110,10 +99,7 @@ export async function withIntentKey<Result>(
   }
 }
 
-/**
- * Stores the key in the transaction that stores the operation. Of several concurrent requests with one key, the unique
- * index accepts only one.
- */
+/** Stores the key in the transaction of the operation; the unique index lets only one concurrent request pass. */
 export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: Date): Promise<void> {
   const leasedUntil = later(now, LEASE_SECONDS);
   if (claim.resume === null) {
@@ -129,10 +115,7 @@ export async function claimKey(tx: Tx, claim: KeyClaim, intentNo: string, now: D
   claim.leasedUntil = leasedUntil;
 }
 
-/**
- * Returns a handler for an error in the transaction that stores the key. The rollback also removes the key. Therefore
- * the handler marks the key as not owned by this request, and rethrows the error.
- */
+/** Marks the key as not owned by this request, because the rollback removed it, and rethrows the error. */
 export function givingUp(claim: KeyClaim | undefined): (error: unknown) => never {
   return (error) => {
     if (claim) claim.taken = false;
@@ -173,10 +156,7 @@ async function readClaim(store: Store, request: KeyedRequest) {
   return { claim, stored };
 }
 
-/**
- * Stores the response, and ends this request's ownership of the key. An error is ignored, because a retry then finds
- * the stored operation by the key.
- */
+/** An error is ignored, because a retry then finds the stored operation by the key. */
 async function finish(store: Store, claim: KeyClaim, answer?: Answer): Promise<void> {
   if (!claim.taken) return;
   // After a rollback or an expired lease, another request may own the key. Therefore only a row with this request's

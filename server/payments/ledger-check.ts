@@ -14,10 +14,6 @@ import type { AuditKnowledge, AuditPart, AuditProof } from '../identity/audit-pr
 import { INVARIANTS } from './core/invariants.ts';
 import type { Ports } from './ports.ts';
 
-/**
- * The result of one rule in the ledger check (a consistency check of the database): whether the rule holds, the number
- * of violations, and some examples.
- */
 export interface LedgerCheckResult {
   check: string;
   promise: string;
@@ -26,7 +22,6 @@ export interface LedgerCheckResult {
   examples: Violation[];
 }
 
-/** The results of the ledger check for one page (a limited number of rows). */
 export interface LedgerCheckResults {
   /** Whether no violation was found on this page. */
   ok: boolean;
@@ -44,7 +39,6 @@ export interface LedgerCheckResults {
   nextCursor: string | null;
 }
 
-/** The page to check: its start, its maximum number of rows, and known facts about the audit log. */
 export interface LedgerCheckPage extends AuditKnowledge {
   cursor?: string | undefined;
   limit: number;
@@ -52,10 +46,7 @@ export interface LedgerCheckPage extends AuditKnowledge {
   only?: 'audit-log' | undefined;
 }
 
-/**
- * Verifies the audit log, in which every line contains the hash of the line before. `readPlace` parses the position at
- * which a verification continues.
- */
+/** Verifies the audit log, in which every line contains the hash of the line before. */
 export interface AuditChain {
   verify(knowledge: AuditKnowledge, part: AuditPart): Promise<AuditProof>;
   readPlace(text: string): AuditPart['from'];
@@ -68,10 +59,7 @@ interface Place {
   after: string;
 }
 
-/**
- * The result of checking some rows of a section (one kind of row, for example the orders). `last`: the key after which
- * the check continues; null = the section is finished.
- */
+/** `last`: the key after which the check continues; null = the section is finished. */
 interface Step {
   rows: number;
   last: string | null;
@@ -85,11 +73,7 @@ const beginningOf = (section: Section): Place => ({
   after: section === 'audit' ? FIRST_LINE : WALKS[section].first,
 });
 
-/**
- * Creates the ledger check (a consistency check of the database): sums, histories, events, coins, due work, bills and
- * the audit log. The check writes nothing. It runs page by page; each page has a limited number of rows, and each row
- * is on exactly one page.
- */
+/** Creates the ledger check, which writes nothing and runs page by page; each row is on exactly one page. */
 export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain: AuditChain) {
   return async ({ cursor, limit, only, ...knowledge }: LedgerCheckPage): Promise<LedgerCheckResults> => {
     const found = new Map<string, LedgerCheckResult>();
@@ -114,10 +98,7 @@ export function checkLedger({ store, now }: Pick<Ports, 'store' | 'now'>, chain:
     const nextCursor = place ? writePlace(place) : null;
     return { ok: proofs.every(({ ok }) => ok), checkedAt: now().toISOString(), proofs, bills, auditLog, nextCursor };
 
-    /**
-     * Checks the next rows of a section (one kind of row, for example the orders). The last rows of a section are
-     * checked without an upper bound. In this way, rows whose order or account does not exist are checked too.
-     */
+    /** The last rows of a section are checked without an upper bound, to include rows whose order does not exist. */
     async function walk(section: WalkName, after: string, most: number): Promise<Step> {
       const { rows, last } = await store.read((tx) => nextKeys(tx, section, after, most));
       const upTo = rows < most ? null : last;

@@ -28,7 +28,6 @@ import { MerchantNumberUsed } from './errors.ts';
 /** How the service first learned of a payment. `code`: by a query of an order with a payer's code (in a shop). */
 export const PAYMENT_SOURCES = ['notice', 'poll', 'payer', 'code', 'bill', 'person'] as const;
 
-/** The channel of an order that was just paid, and how the service first learned of the payment. */
 export interface PaymentSource {
   payWay: PayWay;
   by: (typeof PAYMENT_SOURCES)[number];
@@ -37,10 +36,7 @@ export interface PaymentSource {
 /** The name of the message that a commit sends after an order was paid. The metrics count these messages. */
 export const ORDER_PAID = 'order-paid';
 
-/**
- * The source of a payment, from the cause of the transition. A capture is attributed to the channel or the payer that
- * caused it.
- */
+/** The source of a payment; a capture is attributed to the channel or the payer that caused it. */
 export function paymentSourceOf({ cause, actor }: { cause: string; actor: string }, scene: Scene): PaymentSource['by'] {
   if (cause === 'bill') return 'bill';
   if (cause === 'resolve') return 'person';
@@ -49,7 +45,6 @@ export function paymentSourceOf({ cause, actor }: { cause: string; actor: string
   return scene === 'code' ? 'code' : 'poll';
 }
 
-/** The cause and the actor of a transition, for the history. */
 export interface Via {
   /**
    * What caused the change, for example `place` (the create call), `query` (asked by a caller), `check` (asked by a
@@ -65,7 +60,7 @@ interface Rows {
   readonly refund?: RefundRow | undefined;
 }
 
-/** A decision returned a transition that is missing from the tables in core/transitions.ts. This is an internal error; nothing is written. */
+/** A decision returned a transition that core/transitions.ts does not list: an internal error; nothing is written. */
 export class ImpossibleTransition extends Error {
   constructor(rule: string | null, from: string | null, to: string | undefined) {
     super(`no table lists the transition ${from ?? '–'} → ${to ?? '–'} by ${rule ?? 'no rule'}`);
@@ -74,9 +69,8 @@ export class ImpossibleTransition extends Error {
 }
 
 /**
- * Writes a decided change in the caller's transaction: rows, sums, history, events, exceptions (cases for an operator)
- * and side effects. The caller still holds the locks under which the change was decided. Returns the new rows. No other
- * code writes orders, refunds or their history.
+ * Writes a decided change in the caller's transaction, under the locks with which it was decided. Returns the new rows.
+ * No other code writes orders, refunds or their history.
  */
 export async function apply(ports: Ports, tx: Tx, before: Rows, change: Change, via: Via): Promise<Rows> {
   refuseImpossible(ports, before, change);
@@ -157,7 +151,6 @@ function requestId(): string | null {
   return currentWork().requestId ?? null;
 }
 
-/** A history entry; the database assigns its id. */
 type NewTransition = Omit<TransitionRow, 'id'>;
 
 type Beside = Pick<Change, 'emit' | 'raise' | 'resolve' | 'effects'>;
@@ -226,7 +219,6 @@ async function openRefund(ports: Ports, tx: Tx, order: OrderRow, opened: OpenedR
   return after;
 }
 
-/** Rejects a change of a state or a sum that has no listed transition. */
 function refuseImpossible(ports: Ports, { order, refund }: Rows, change: Change): void {
   const row = change.refund ? refund : order;
   const to = (change.refund ?? change.order) as { state?: OrderState | RefundState } | undefined;

@@ -38,7 +38,7 @@ export function spanAt(span: UseSpan, at: Date): { beginsAt: Date; endsAt: Date 
   return { beginsAt: midnight(month, day), endsAt: midnight(month, day + 1) };
 }
 
-/** Counts a new order in its transaction; throws 403 above a limit. The counter rows are the last rows that the transaction locks. */
+/** Counts a new order in its transaction; throws 403 above a limit. The transaction locks the counter rows last. */
 export async function countOrder(tx: Tx, limits: AppLimits, order: OrderRow): Promise<void> {
   const { amount, createdAt: at, clientId, currency, payWay } = order;
   const known = allowedIn(limits, order);
@@ -83,10 +83,7 @@ function useOf(span: UseSpan, at: Date, used: bigint): Use {
   return { span, beginsAt: spanAt(span, at).beginsAt, used };
 }
 
-/**
- * The limits for the currency of an order. A currency without limits is rejected, because orders in it would bypass the
- * limits.
- */
+/** A currency without limits is rejected, because orders in it would bypass the limits. */
 function allowedIn(limits: AppLimits, about: Pick<OrderRow, 'currency' | 'payWay'>): CurrencyLimits {
   const known = Object.hasOwn(limits, about.currency) ? limits[about.currency] : undefined;
   if (known) return known;
@@ -121,9 +118,7 @@ function exceeded(
   return new LimitExceeded({ limit, currency, allowed: shown(allowed), left: shown(left), resetsAt });
 }
 
-/**
- * Converts a value of a limit for display: amounts to major units; the value of `ordersPerHour` is a number of orders.
- */
+/** The value of `ordersPerHour` is a number of orders, not an amount. */
 function shownIn(limit: LimitReached['limit'], currency: string): (minor: bigint) => number {
   return (minor) => (limit === 'ordersPerHour' ? Number(minor) : majorNumber({ minor, currency }));
 }

@@ -1,7 +1,6 @@
 import type { ChannelStateRow } from '../db/entities/credentials.ts';
 import type { ChannelKind, NotificationHelp, NotificationNotGenuine } from './channel.ts';
 
-/** Why a notification was refused: a stable code, and the details. */
 export interface NotificationRefusal {
   why: NotificationNotGenuine['why'] | 'not_configured';
   detail: string;
@@ -57,10 +56,7 @@ const UNFETCHED = 'Check that this machine reaches the certificate address of th
 /** Maximum length of a stored detail, in characters. */
 const MOST_DETAIL = 200;
 
-/**
- * Returns the refusal to report if several accounts refused a notification: the one for which the notification passed
- * the most checks.
- */
+/** Returns the refusal for which the notification passed the most checks. */
 export function nearestRefusal(refusals: readonly NotificationRefusal[]): NotificationRefusal {
   const rank = ({ why }: NotificationRefusal) => (NEAREST.includes(why) ? NEAREST.indexOf(why) : NEAREST.length);
   const [first] = refusals.toSorted((a, b) => rank(a) - rank(b));
@@ -68,10 +64,7 @@ export function nearestRefusal(refusals: readonly NotificationRefusal[]): Notifi
   return { why: first.why, detail: first.detail.toWellFormed().replaceAll(/\p{C}/gu, ' ').slice(0, MOST_DETAIL) };
 }
 
-/**
- * Returns the advice for an operator: what to correct, so that the next notification is accepted. `why`: the reason of
- * the refusal.
- */
+/** Returns what an operator must correct, so that the next notification is accepted. */
 export function changeFor({ notificationHelp }: Pick<ChannelKind, 'notificationHelp'>, why: string): string {
   const { changes = {} } = notificationHelp;
   const reason = why as NotificationRefusal['why'];

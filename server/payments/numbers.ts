@@ -1,18 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 
-/**
- * The number under which the channel knows a refund: the refund number, with the suffix `_<attempt>` from the second
- * attempt on.
- */
+/** The number under which the channel knows a refund, with the suffix `_<attempt>` from the second attempt on. */
 export function numberAtChannel({ refundNo, attempt }: { refundNo: string; attempt: number }): string {
   return attempt === 1 ? refundNo : `${refundNo}_${attempt}`;
 }
 
-/**
- * Splits the channel's number of a refund into refund number and attempt. A number in another form counts as a first
- * attempt.
- */
+/** Splits the channel's number of a refund; a number in another form counts as a first attempt. */
 export function readNumberAtChannel(text: string): { refundNo: string; attempt: number } {
   const [, refundNo, attempt] = /^(R[A-Z0-9]+)_([2-9]|[1-9]\d+)$/.exec(text) ?? [];
   return refundNo === undefined ? { refundNo: text, attempt: 1 } : { refundNo, attempt: Number(attempt) };
@@ -41,20 +35,14 @@ export function isOurNumber(text: string): boolean {
   return /^[PRX]\d{14}[0-9A-HJKMNP-TV-Z]{10}$/.test(text);
 }
 
-/**
- * Data that the requests of one channel call report. `supportId`: the id by which the channel's support finds the
- * request.
- */
+/** `supportId`: the id by which the channel's support finds the request. */
 interface ChannelCall {
   supportId: string | null;
 }
 
 const calls = new AsyncLocalStorage<ChannelCall>();
 
-/**
- * Runs one channel call. Also returns the support id of its last request, by which the channel's support finds the
- * request.
- */
+/** Runs one channel call; also returns the support id of its last request. */
 export async function inChannelCall<T>(work: () => Promise<T>): Promise<{ answer: T; supportId: string | null }> {
   const call: ChannelCall = { supportId: null };
   const answer = await calls.run(call, work);

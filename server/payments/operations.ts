@@ -44,10 +44,6 @@ function isWaiting(made: object): made is Waits {
   return 'waits' in made;
 }
 
-/**
- * Converts a completed action to the form in which the API returns it. For an action that must wait, converts the
- * approval instead.
- */
 function doneOrWaiting<Row extends object, View>(
   made: Row | Waits,
   view: (row: Row) => View,
@@ -55,9 +51,7 @@ function doneOrWaiting<Row extends object, View>(
   return isWaiting(made) ? { waits: viewApproval(made.waits) } : { done: view(made) };
 }
 
-/**
- * The payment operations that the routes call. They take validated requests and return objects in the form of the API.
- */
+/** Payment operations for the routes: they take validated requests and return objects in the form of the API. */
 export function paymentOperations(ports: Ports) {
   const place = placePayment(ports);
   const query = queryPayment(ports);
@@ -69,14 +63,10 @@ export function paymentOperations(ports: Ports) {
   const actions = disputeActions(ports);
   const reading = readPayments(ports);
   const timeline = orderTimeline(ports);
-  /**
-   * Reads an order for the response, after an operation has succeeded. If the order cannot be read, the error contains
-   * the order number.
-   */
+  /** If the order cannot be read after the operation has succeeded, the error contains the order number. */
   const show = (order: OrderRow) => afterIntent({ orderNo: order.orderNo }, () => reading.complete(order));
 
   return {
-    /** Places an order for an application, with its project and its policy for late payments. */
     async payAs(by: PayingApp, request: PayRequest, claim?: KeyClaim): Promise<OrderView> {
       return show(await place(await payeeOf(ports, by), request, { claim }));
     },
@@ -91,12 +81,9 @@ export function paymentOperations(ports: Ports) {
       show(await close(requester, orderNo, claim)),
     refund: async (requester: Requester, request: RefundRequest, claim?: KeyClaim) =>
       placed(ports, await refund(requester, request, { claim })),
-    /**
-     * Captures the payment of a payer who returns from the channel. `order`: the order as it was read when the payer
-     * returned.
-     */
+    /** `order`: the order as it was read when the payer returned. */
     capture: (order: OrderRow, cause: string) => capture(order.orderNo, { cause, actor: 'payer' }, order),
-    /** Captures a payment whose approval the caller reports (PayPal's buttons in a shop), unless the order has ended. */
+    /** Captures a payment whose approval a shop reports (PayPal's buttons), unless the order has ended. */
     async captureNow(requester: Requester, orderNo: string): Promise<OrderView> {
       const via = { cause: 'capture', actor: requester.actor };
       const order = await ports.store.transaction(async (tx) => {
@@ -144,5 +131,4 @@ export function paymentOperations(ports: Ports) {
   };
 }
 
-/** The payment operations that routes may call. */
 export type PaymentOperations = ReturnType<typeof paymentOperations>;

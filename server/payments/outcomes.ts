@@ -1,7 +1,6 @@
 import type { BillLine, FeeRate, PayHint } from '../domain.ts';
 import type { Money } from '../money.ts';
 
-/** Fee and net amount of a payment, as the channel reports them. */
 export interface Settlement {
   fee?: Money;
   net?: Money;
@@ -82,9 +81,7 @@ export type CloseOutcome =
   | { kind: 'refused'; code: string; reason: string }
   | UnknownOutcome;
 
-/** The payment to which a refund belongs, as the channel reports it. */
 export interface PaymentGivenBack {
-  /** The channel's number of the payment. */
   channelNo: string;
   /** The amount of the payment before refunds. */
   amount: Money;
@@ -108,9 +105,7 @@ export type RefundOutcome =
     }
   /** The refund will never happen; this result is final (WeChat CLOSED, PayPal CANCELLED/FAILED). */
   | { kind: 'failed'; code: string; reason: string; channelRefundNo?: string }
-  /**
-   * The channel refused this call. Unless the refusal is `definite`, an earlier call may still have made the refund.
-   */
+  /** The channel refused this call. Unless it is `definite`, an earlier call may still have made the refund. */
   | { kind: 'refused'; code: string; reason: string; definite?: boolean }
   | { kind: 'abnormal'; code: string; reason: string; channelRefundNo?: string }
   | { kind: 'absent' }
@@ -122,10 +117,7 @@ export interface Traced {
   supportId?: string;
 }
 
-/**
- * The channel gave no answer, or an unusable answer. `refusal`: code and text of a verified refusal whose code is not
- * listed in this service.
- */
+/** `refusal`: code and text of a verified refusal whose code is not listed in this service. */
 export type UnknownOutcome = {
   kind: 'unknown';
   cause: UnknownCause;
@@ -153,7 +145,10 @@ export type UnknownCause =
   | 'chain_incomplete'
   | 'misconfigured';
 
-/** The sums that a bill states, to be compared with its lines. Minor units of one currency; null = the bill has none. */
+/**
+ * The sums that a bill states, to be compared with its lines. Minor units of one currency; null = the bill does not
+ * state this sum.
+ */
 export interface BillTotals {
   currency: string;
   payments: number | null;
@@ -172,23 +167,16 @@ export interface BillTotals {
   };
 }
 
-/**
- * A part of a bill, because a bill is read in parts. The first parts are batches of lines. The last part contains the
- * sums that the bill states, if it states any.
- */
+/** A bill is read in parts: batches of lines, then the sums that the bill states, if it states any. */
 export type BillPart =
   | { kind: 'lines'; lines: readonly BillLine[] }
   | {
       kind: 'totals';
       totals: readonly BillTotals[];
-      /**
-       * Set only if some rows were unreadable. It names the sums in the bill that differ from the sums of the readable
-       * rows.
-       */
+      /** The sums in the bill that differ from the sums of the readable rows; only set if some rows were unreadable. */
       shortfall?: string;
     };
 
-/** The reasons why a whole bill is rejected. */
 export const BILL_FAULTS = [
   'not_a_bill',
   'cut_short',
@@ -235,7 +223,6 @@ export type BillAnswer =
   | ({ kind: 'refused'; code: string; reason: string } & Traced)
   | UnknownOutcome;
 
-/** Options for reading a bill. */
 export interface ReadHow {
   /**
    * If true, an unreadable row becomes a line of the kind `unreadable`. If false, the first unreadable row rejects the
@@ -246,25 +233,23 @@ export interface ReadHow {
   isWhole?: boolean;
 }
 
-/** The functions that fetch and read the bills of a channel. */
 export interface BillDesk {
   /** The configured fee rate; absent = fees are not compared. */
   readonly rate?: FeeRate;
   /** Fetches the bill of a day, `yyyy-MM-dd` in the channel's time zone; does not throw for a fault of the channel. */
   fetch(day: string): Promise<BillAnswer>;
   /**
-   * Returns the payee that a bill file names, as the payee's id at the channel. Nothing else in the file is checked.
-   * Throws BillMalformed if the payee cannot be read.
+   * Reads only the payee id from a bill file; the other content is not checked. Throws BillMalformed if the id cannot
+   * be read.
    */
   payeeIn(file: string): Promise<string>;
   /**
-   * Reads a fetched or imported file without holding it in memory. Throws BillMalformed if it is not the bill of this account and day, or
+   * Reads a file without holding it in memory. Throws BillMalformed if it is not the bill of this account and day, or
    * if its sums differ from its lines.
    */
   read(file: string, day: string, how?: ReadHow): AsyncIterable<BillPart>;
 }
 
-/** The times at which a channel creates its bills, and the properties of these bills. */
 export interface BillCalendar {
   /** The offset of the channel's time zone from UTC in minutes: 480 in Beijing. */
   utcOffsetMinutes: number;
@@ -279,10 +264,7 @@ export interface BillCalendar {
   heldDays?: number;
   /** Set if the channel's bills contain the balances of the account before and after the day. */
   hasBalances?: true;
-  /**
-   * Set if a refund on a bill is queried by the refund id of the channel (PayPal). Absent = it is queried by the refund
-   * number that this service sent.
-   */
+  /** Set if refunds on a bill are queried by PayPal's refund id; absent = by the refund number of this service. */
   refundsByOwnNumber?: true;
 }
 
@@ -319,9 +301,7 @@ export function isDay(text: string): boolean {
  * The value 0 applies only to a bill that was fetched before `readyAt`.
  */
 const AGAIN_DAYS = [0, 1, 6] as const;
-/**
- * A bill that is still not available this many days after `readyAt` (the time of the first fetch) is no longer fetched.
- */
+/** A bill that is still not available this many days after `readyAt` is no longer fetched. */
 const LAST_DAYS = 7;
 const EVERY_SECONDS = 3600;
 
@@ -337,10 +317,7 @@ export function againAt(day: string, calendar: BillCalendar, now: Date): Date | 
   return next ?? null;
 }
 
-/**
- * When to fetch a bill again because the channel holds a payment of its day; null = the longest hold time of the
- * channel is over.
- */
+/** When to fetch a bill again because of a held payment; null = the channel's longest hold time is over. */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
   // The bill is fetched again whenever the newest bill is fetched. Only this older bill contains a payment that was
   // held back, and only after the payment is completed. The settlement report counts the payment on the day of

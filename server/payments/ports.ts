@@ -12,7 +12,6 @@ import type { NotificationRefusal } from './notification-refusal.ts';
 /** The orders that a caller may see: an application sees its own orders, the console sees all (`any`). */
 export type Owner = { clientId: string } | 'any';
 
-/** The current configuration of a channel, which new orders use. */
 export interface ActiveChannel {
   channel: Channel;
   kind: ChannelKind;
@@ -35,13 +34,10 @@ export interface NotificationChannel {
   payeeVersions: ReadonlySet<number>;
 }
 
-/** Finds the channel configuration for an order or a notification. Implemented in credentials/channels.ts. */
 export interface Channels {
   /** The channel for a new order. Throws channel_disabled or channel_not_configured (422). */
   forNew(project: string, payWay: PayWay): Promise<ActiveChannel>;
-  /**
-   * Like `forNew`, for several channels at once. For a channel that accepts no orders, the result contains the error.
-   */
+  /** For a channel that accepts no orders, the result contains the error. */
   forNewAmong(project: string, payWays: readonly PayWay[]): Promise<(ActiveChannel | AppError)[]>;
   /**
    * The channel of an existing order. It uses the account, app and merchant that the order stores, and the newest keys
@@ -56,23 +52,18 @@ export interface Channels {
   kindOf(payWay: PayWay): ChannelKind;
 }
 
-/** An event that is to be stored in the event log (events/record.ts). */
 export interface NewEvent {
   type: string;
   clientId: string;
   project: string;
   objectNo: string;
   dedupe: string;
-  /**
-   * When the order of the event was created. The search for a duplicate of the event ignores all events before this
-   * time.
-   */
+  /** Creation time of the order. The search for a duplicate of the event ignores all earlier events. */
   since: Date;
   object: Record<string, unknown>;
   notifyUrl?: string | null;
 }
 
-/** Amount and currency that the caller sent when it created a payment. */
 export interface RequestedPrice {
   amount?: number | string | undefined;
   currency?: string | undefined;
@@ -86,31 +77,21 @@ export interface RequestedPrice {
 export interface Effects {
   /** The kind of orders that these side effects apply to; absent = all kinds. */
   readonly only?: OrderRow['kind'];
-  /**
-   * Called before an order is stored: rejects blocked payers and wrong prices. May change fields of the new order
-   * (`draft`).
-   */
+  /** Called before an order is stored: rejects blocked payers and wrong prices. May change fields of `draft`. */
   admit(tx: Tx, draft: OrderRow, requested: RequestedPrice): Promise<void>;
-  /**
-   * Called in the transaction of a new order, after its insert: reserves stock or throws. Returns the changed fields of
-   * the order.
-   */
+  /** Called in a new order's transaction, after its insert: reserves stock or throws. Returns the changed fields. */
   hold(tx: Tx, order: OrderRow, requested: RequestedPrice): Promise<Partial<OrderRow> | undefined>;
   /** Called if a payment arrives after the order ended: reserves stock again. Returns false if no stock is left. */
   readmit(tx: Tx, order: OrderRow): Promise<boolean>;
   paid(tx: Tx, order: OrderRow): Promise<void>;
   /** Called when an order is closed or failed: releases its stock. */
   ended(tx: Tx, order: OrderRow): Promise<void>;
-  /**
-   * Called in the transaction of a new refund. The side effect may reject the refund (409 `coins_spent`) only if
-   * `forced` is false.
-   */
+  /** Called in a new refund's transaction. May reject the refund (409 `coins_spent`) only if `forced` is false. */
   refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
   refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
 }
 
-/** A verified message of a channel about an order, for the timeline. */
 interface ReceivedMessage {
   orderNo: string;
   refundNo: string | null;
@@ -123,7 +104,6 @@ interface ReceivedMessage {
   note: string;
 }
 
-/** What the operations in server/payments use: database, channels, clock, settings and callbacks. */
 export interface Ports {
   store: Store;
   /** Reads lists, exports and statistics from a database replica that may lag. Decisions about money never use it. */
@@ -137,12 +117,9 @@ export interface Ports {
   publicUrl: string;
   /** Returns the reason why the service would never call the notifyUrl of an order, or undefined. */
   urlFault: UrlRule;
-  /** A notification of a payment above this amount (major units of its currency) is accepted only after a query of the channel confirms it. */
+  /** A notification of a payment above this amount (major units) is accepted only after a query confirms it. */
   confirmAbove: number;
-  /**
-   * If the refunds of an order exceed this amount (major units), a second administrator must approve them; 0 = no
-   * limit.
-   */
+  /** If the refunds of an order exceed this sum (major units), a second administrator must approve; 0 = no limit. */
   refundAbove: number;
   patience: Patience;
   log: (level: 'info' | 'warn' | 'error', message: string, details?: Record<string, unknown>) => void;
@@ -150,15 +127,12 @@ export interface Ports {
   checkpoint: (name: string) => void;
   /** Queues a message for the timeline. The message may be lost, and no operation waits until it is stored. */
   onReceived: (message: ReceivedMessage) => void;
-  /** Called after each call of a channel, with its duration and whether the result is unknown. */
   onChannelCall?: ((call: { payWay: PayWay; isUnknown: boolean; ms: number }) => void) | undefined;
   /** Called for each notification. `refusal`: the reason of the rejection; null = the notification was verified. */
   onNotification?: ((of: { project: string; payWay: PayWay }, refusal: NotificationRefusal | null) => void) | undefined;
-  /** Increments a counter of the metrics. */
   count: (name: 'notification' | 'notification_refused' | 'order_exception', labels?: Record<string, string>) => void;
 }
 
-/** The caller of an operation, and the orders that it may see. */
 export interface Requester {
   owner: Owner;
   actor: string;
@@ -173,20 +147,15 @@ export interface Requester {
  * result is stored.
  */
 export interface Patience {
-  /** How long a query waits for the channel. */
   query: number;
   /** How long the page of a returning payer waits for the channel. */
   page: number;
-  /**
-   * How long a 402 response (payment required) is delayed until WeChat Pay returns the code with which an AI agent
-   * pays.
-   */
+  /** How long a 402 response waits for the code of WeChat Pay with which an AI agent pays. */
   agentCode: number;
   /** How long a paid pay-per-call request waits for the content that the payer bought. */
   work: number;
 }
 
-/** The waiting times in production. Tests use other values. */
 export const PATIENCE: Patience = { query: 2_000, page: 3_000, agentCode: 2_000, work: 8_000 };
 
 /** Returns the result of `work`, or undefined if it takes longer than `ms` milliseconds. A later error is ignored. */

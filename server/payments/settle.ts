@@ -28,7 +28,6 @@ const FIRST_SECONDS = 10;
 
 /** A refund that a channel's message named without a result. */
 export interface Named {
-  /** The refund number with which the service queries the channel. */
   readonly number: string;
   /** The total refunded amount of the order in minor units, if the channel named it. */
   readonly total?: bigint | undefined;
@@ -90,7 +89,7 @@ export async function isQueried(tx: Tx, orderNo: string, number: string): Promis
   return (await tx.refundLookups.find({ orderNo, number, state: 'open' })) !== undefined;
 }
 
-/** Ends the queries about a refund on an administrator's request. The channel is no longer queried about it. */
+/** Ends the queries about a refund on an administrator's request. */
 export async function giveUpLookup(ports: Ports, tx: Tx, orderNo: string, number: string): Promise<void> {
   const over = { state: 'given_up' as const, nextAt: null, leasedUntil: null, finishedAt: ports.now() };
   await tx.refundLookups.update({ orderNo, number, state: 'open' }, over);
@@ -125,8 +124,8 @@ const UNIQUE_VIOLATION = '23505';
 const MOST_TRIES = 3;
 
 /**
- * Runs a transaction that stores an outcome. If another transaction takes the same payment, `merchantOrderNo` or dispute at the same time,
- * the unique index rejects this commit, and the decision is made again with the new rows.
+ * Runs a transaction that stores an outcome. If another transaction takes the same payment, `merchantOrderNo` or
+ * dispute at the same time, the unique index rejects this commit, and the decision is made again with the new rows.
  */
 export async function settling<T>({ store }: Pick<Ports, 'store'>, work: (tx: Tx) => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1)
@@ -164,10 +163,7 @@ export async function lockPair(tx: Tx, refundNo: string): Promise<Pair> {
   return { order, refund };
 }
 
-/**
- * Applies a result from the channel (outcome) or an instruction (command, such as `close`) to a locked order: loads the
- * facts, decides the change and writes it.
- */
+/** Applies a channel's result (outcome) or an instruction (command, such as `close`) to a locked order. */
 export async function settleLocked(
   ports: Ports,
   tx: Tx,
@@ -181,10 +177,7 @@ export async function settleLocked(
   return (await apply(ports, tx, { order }, change, via)).order;
 }
 
-/**
- * Applies a result from the channel (outcome) or an instruction (command, such as `retry`) to a refund. The caller has
- * locked order and refund. One commit changes the refund and the sums of the order.
- */
+/** Applies an outcome or a command (such as `retry`) to a locked refund and order; one commit changes both. */
 export async function settleRefundLocked(
   ports: Ports,
   tx: Tx,
@@ -243,9 +236,7 @@ export function permitted(decided: Change | Refusal, order: OrderRow): Change {
   return decided;
 }
 
-/**
- * Reads the data (facts) that the decision about an order needs, and no other data. The caller holds the order's lock.
- */
+/** Reads only the facts that the decision about an order needs. The caller holds the order's lock. */
 async function loadFacts(
   ports: Ports,
   tx: Tx,
@@ -272,9 +263,7 @@ const load: {
   readmitted: (ports, tx, order) => isReadmitted(ports, tx, order),
 };
 
-/**
- * The order number of another order that already has this payment of the same channel account; null if there is none.
- */
+/** The number of another order that already has this payment of the same channel account; null = none. */
 export async function ownerOf(
   tx: ReadTx,
   { orderNo, payWay, account }: Pick<OrderRow, 'orderNo' | 'payWay' | 'account'>,
@@ -285,8 +274,8 @@ export async function ownerOf(
 }
 
 /**
- * Whether another order with the same merchantOrderNo can still be paid, or is paid. The merchant wants only one
- * payment per merchantOrderNo.
+ * Whether another order with the same merchantOrderNo is paid or can be paid. The merchant wants only one payment per
+ * number.
  */
 export async function hasSibling(tx: ReadTx, order: OrderRow): Promise<boolean> {
   if (order.merchantOrderNo === null) return false;

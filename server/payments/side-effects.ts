@@ -11,10 +11,7 @@ import type { Raised, Resolved } from './core/transitions.ts';
 import { later } from './core/plan.ts';
 import { viewDispute, viewOrder, viewRefund } from './view.ts';
 
-/**
- * Records an event about an order for the application that owns it. An event with the same order, type and `dedupe`
- * value is recorded only once.
- */
+/** Records an event about an order for its application, only once for each order, type and `dedupe` value. */
 export async function emitOrderEvent(
   ports: Ports,
   tx: Tx,
@@ -35,10 +32,7 @@ export async function emitOrderEvent(
   });
 }
 
-/**
- * Records an event about a refund for the application that owns the order. An event with the same refund, type and
- * `dedupe` value is recorded only once.
- */
+/** Records an event about a refund for its application, only once for each refund, type and `dedupe` value. */
 export async function emitRefundEvent(
   ports: Ports,
   tx: Tx,
@@ -137,7 +131,6 @@ export function jsonable(value: object): Record<string, unknown> {
   ) as Record<string, unknown>;
 }
 
-/** An action of an administrator, for the audit log. */
 export interface AuditEntry {
   /** `noun.verb`, such as `refund.retry`. */
   readonly action: string;
@@ -236,19 +229,13 @@ export async function attemptEffect(
   }
 }
 
-/**
- * The changes that a failed attempt makes to the stored side effect: number of tries, error text and time of the next
- * try.
- */
+/** The changes that a failed attempt makes to the stored side effect. */
 export function failed({ tries }: DueEffectRow, lastError: string, now: Date): Partial<DueEffectRow> {
   const pause = PAUSES[Math.min(tries, PAUSES.length - 1)]!;
   return { tries: tries + 1, lastError, nextAt: later(now, pause), leasedUntil: null };
 }
 
-/**
- * Opens an exception (a case for an operator) for a side effect that failed. If the exception is already open, only its
- * details are updated.
- */
+/** Opens an exception for a side effect that failed, or updates the details of the open exception. */
 export async function listFailed(
   ports: Ports,
   tx: Tx,
@@ -279,10 +266,7 @@ async function callEffects(
   return true;
 }
 
-/**
- * Combines several `Effects` objects into one. For an order, only the objects for its kind of order are called, one
- * after the other. Each object may reject a request.
- */
+/** Combines several `Effects` objects; only those for the order's kind are called, one after the other. */
 export function composeEffects(...parts: readonly Effects[]): Effects {
   const concerned = ({ kind }: OrderRow) => parts.filter(({ only }) => only === undefined || only === kind);
   return {

@@ -35,10 +35,7 @@ export function refundStatusOf({ state, approval }: Pick<RefundRow, 'state' | 'a
   return state === 'pending' && approval === 'waiting' ? 'waiting_for_approval' : state;
 }
 
-/**
- * Converts a refund to the form in which the API returns it. `fee`: the channel's fee in the bill; it is returned only
- * for a succeeded refund.
- */
+/** Converts a refund to the form in which the API returns it; `fee` is shown only for a succeeded refund. */
 export function viewRefund(refund: RefundRow, fee?: OrderFeeRow) {
   return {
     refundNo: refund.refundNo,
@@ -138,10 +135,8 @@ export function viewOrder(
   };
 }
 
-/** Fields of an order that an export leaves out or converts. */
 type NotExported = 'failure' | 'channelOrderId' | 'captureReason' | 'settlement' | 'stale';
 
-/** The columns of an export, from left to right. */
 export const EXPORTED = Object.keys({
   orderNo: true,
   merchantOrderNo: true,
@@ -193,7 +188,6 @@ function kindOf(exception: OrderExceptionRow | undefined): ExceptionKind | null 
   return (exception?.kind as ExceptionKind | undefined) ?? null;
 }
 
-/** The refunds of an order, each with its fee. */
 function viewRefunds(refunds: readonly RefundRow[], fees: ReadonlyMap<string, OrderFeeRow> | undefined): RefundView[] {
   return refunds.map((refund) => viewRefund(refund, fees?.get(refund.refundNo)));
 }
@@ -215,17 +209,13 @@ function viewMoney(kept: StoredMoney | Money | undefined) {
   return { amount: majorNumber(money), amountMinor: Number(money.minor), currency: money.currency };
 }
 
-/** The address of the payer's page, and the channel's payment link or code. */
 interface Credential {
   payment?: PayHint & { expiresAt: string };
   payUrl: string;
 }
 
-/** An order in a list or an event. */
 export type OrderEntryView = ReturnType<typeof viewOrder>;
-/** An order with its refunds and, while it can be paid, the payment link or code. */
 export type OrderView = OrderEntryView & { refunds: RefundView[] } & Partial<Credential>;
-/** A refund as the API returns it. */
 type RefundView = ReturnType<typeof viewRefund>;
 type DisputeView = ReturnType<typeof viewDispute>;
 
@@ -364,7 +354,6 @@ export function readPayments({
   }
 }
 
-/** An order and the related rows that the API returns. */
 interface Shown {
   order: OrderRow;
   around?: Around | undefined;
@@ -407,15 +396,11 @@ export async function findRefund(tx: ReadTx, refundNo: string, owner: Owner): Pr
 interface TimelineEntry {
   at: Date;
   kind: 'move' | 'message' | 'exception' | 'event' | 'delivery';
-  /** A short description of the entry. */
   summary: string;
   detail: Record<string, unknown>;
 }
 
-/**
- * Returns the timeline of an order, oldest first: state changes with the name of the rule that caused them, channel
- * messages, exceptions, events and webhook deliveries.
- */
+/** Returns the timeline of an order, oldest first. */
 export function orderTimeline({ store }: Pick<Ports, 'store'>) {
   return async (requester: Requester, orderNo: string): Promise<TimelineEntry[]> =>
     store.read(async (tx) => {

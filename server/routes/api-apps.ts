@@ -271,7 +271,7 @@ const Limit = z
   })
   .meta({ id: 'Limit' });
 
-/** The payment limits of an application with their remaining amounts, for the application itself and for administrators. */
+/** The payment limits of an application with their remaining amounts, for the application and administrators. */
 export function limitRoutes({ limitsOf }: { limitsOf: (clientId: string) => Promise<LimitView[]> }): RouteGroup {
   const router = routeGroup();
 

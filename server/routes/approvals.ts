@@ -8,7 +8,6 @@ import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.
 
 const State = z.enum(['waiting', 'approved', 'rejected']);
 
-/** An approval as the API returns it. */
 const Approval = z
   .object({
     refundNo: z
@@ -39,10 +38,7 @@ const Approval = z
   })
   .meta({ id: 'Approval' });
 
-/**
- * The response to an operation that waits for the approval of another administrator. The operation has not changed
- * anything yet.
- */
+/** The response to an operation that waits for another administrator's approval and has changed nothing yet. */
 export const WAITS = { 202: { 'application/json': z.object({ data: Approval }) } } as const;
 
 /** Responds with the result, or with 202 and the approval for which the operation waits. */
@@ -65,10 +61,7 @@ const ApprovalsQuery = z.object({
 const ApprovalParams = z.object({ refundNo: Id });
 const Rejection = z.object({ reason: SafeText(1, 500) }).meta({ id: 'RejectApprovalRequest' });
 
-/**
- * Routes to list, approve and reject the refunds, disputes and exceptions that wait for a second administrator. They
- * wait because their amount exceeds the setting `Approval.RefundAbove`.
- */
+/** Routes for refunds, disputes and exceptions that need approval because they exceed `Approval.RefundAbove`. */
 export function approvalRoutes(operations: PaymentOperations): RouteGroup {
   const router = routeGroup();
 

@@ -17,7 +17,6 @@ const Account = z
   .max(128)
   .describe("The channel's number of the payee, or the app id, merchant number or client id in its configuration.");
 
-/** Filters of the bill list. */
 const BillsQuery = z.object({
   ...Paging,
   payWay: PayWayName.optional(),
@@ -38,14 +37,9 @@ const which = {
   project: Code.optional().describe('Code of the project whose configuration requests the bill; by default `default`.'),
 };
 
-/** Channel, account and day of the bill to fetch. */
 const FetchBill = z.object(which).meta({ id: 'FetchBillRequest' });
-/** Channel, account and day of an uploaded bill, as query parameters. */
 const ImportQuery = z.object(which);
-/**
- * The request body with the reason why an administrator attributes the unknown order numbers of an account to another
- * installation of this service.
- */
+/** The reason why the unknown order numbers of an account belong to another installation of this service. */
 const QuietAccount = z
   .object({ reason: SafeText(1, 500).describe('Reason; it is stored together with your name.') })
   .meta({ id: 'QuietAccountRequest' });
@@ -99,7 +93,6 @@ const Sums = z.object({
     ),
 });
 
-/** A bill as the API returns it. */
 const Bill = z
   .object({
     billNo: z.string(),
@@ -167,7 +160,6 @@ const Bill = z
 
 const KINDS = [...DIFFERENCE_KINDS, NOT_OURS] as const;
 
-/** Filters of the list of differences between a bill and the orders. */
 const DifferencesQuery = z.object({
   ...Paging,
   kind: z
@@ -190,7 +182,6 @@ const Side = z
   })
   .nullable();
 
-/** A difference between a bill and the orders, as the API returns it. */
 const Difference = z
   .object({
     id: z.string().nullable(),
@@ -217,14 +208,12 @@ const Difference = z
   })
   .meta({ id: 'BillDifference' });
 
-/** Filter and file format for the export of the lines of a bill. */
 const LinesQuery = z.object({
   format: z.enum(['csv', 'ndjson']).default('csv'),
   kind: z.enum(BILL_LINE_KINDS).optional(),
   bom: Bom,
 });
 
-/** Period and accounts of the settlement report. */
 const SettlementQuery = z.object({
   from: Day.optional().describe('First day; by default 29 days before `to`.'),
   to: Day.optional().describe('Last day (inclusive); by default yesterday.'),
@@ -248,7 +237,6 @@ const settled = {
 };
 const ofBill = { day: z.iso.date(), payWay: PayWayName, account: z.string(), mode: z.enum(MODES) };
 
-/** The settlement report as the API returns it. */
 const SettlementReport = z
   .object({
     days: z.array(z.object({ ...ofBill, billNo: z.string(), project: z.string().nullable(), ...settled })),

@@ -50,10 +50,7 @@ const ownProject = {
   queryOfOne: NoQuery,
 };
 
-/**
- * Routes for administrators: manage the certificates and keys of every project. Administrators also decide here which
- * keys the service trusts to verify the channel's signatures.
- */
+/** Routes for administrators: certificates and keys of every project, and which keys the service trusts. */
 export function certRoutes(ports: CertPorts): RouteGroup {
   const router = buildRoutes(ports, anyProject);
   const { certs, now } = ports;

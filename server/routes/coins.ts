@@ -12,12 +12,11 @@ import { Toggle, actorOf } from './schemas/identity.ts';
 const Clawback = z.enum(['refuse', 'debt', 'partial']);
 const mostCoins = 1_000_000_000_000;
 
-/** The body of a request that creates a coin (a virtual currency of a project). */
 const NewCoin = z
   .object({ code: Code, name: SafeText(1, 128), clawback: Clawback.default('refuse') })
   .meta({ id: 'NewCoin' });
 
-/** The body of a request that changes a coin. Fields that are absent from the request stay unchanged. */
+/** Fields that are absent from the request stay unchanged. */
 const CoinChange = z
   .object({ name: SafeText(1, 128), clawback: Clawback })
   .partial()
@@ -36,20 +35,14 @@ const Coin = z
   })
   .meta({ id: 'Coin' });
 
-/**
- * A payer's balance in one coin (a virtual currency of a project). `available` is the amount that the payer can spend.
- */
+/** `available` is the part of the balance that the payer can spend. */
 export const CoinAccount = z
   .object({ userId: z.string(), coin: z.string(), balance: z.int(), held: z.int(), available: z.int(), debt: z.int() })
   .meta({ id: 'CoinAccount' });
 
-/**
- * A payer's coin balance in a response to an application. Unlike administrators, applications see only the available
- * amount.
- */
+/** Unlike administrators, applications see only the available amount. */
 const CoinBalance = z.object({ userId: z.string(), coin: z.string(), available: z.int() }).meta({ id: 'CoinBalance' });
 
-/** A ledger entry of a coin (a virtual currency): one change of a payer's balance. */
 export const CoinEntry = z
   .object({
     id: z.string(),
@@ -66,7 +59,6 @@ export const CoinEntry = z
   })
   .meta({ id: 'CoinEntry' });
 
-/** The body of a balance adjustment by an administrator. */
 const Adjustment = z
   .object({
     userId: UserId,
@@ -79,7 +71,6 @@ const Adjustment = z
   })
   .meta({ id: 'CoinAdjustment' });
 
-/** The body of a debit of coins by an application. */
 const Debit = z
   .object({
     userId: UserId,
@@ -89,16 +80,11 @@ const Debit = z
   })
   .meta({ id: 'CoinDebit' });
 
-/** Filters of the coin list. */
 const CoinsQuery = z.object({ ...UuidPaging, ...InProject.shape, enabled: Flag.optional() });
-/** The query parameters of the list of the payers' balances in a coin. */
 const AccountsQuery = z.object({ ...UuidPaging, ...InProject.shape });
-/** The filters of the list of balance changes (ledger entries) in a coin, for administrators. */
 const EntriesQuery = z.object({ ...NumberPaging, ...InProject.shape, userId: UserId.optional() });
-/** The query parameters of the list of balance changes (ledger entries) of one payer, for applications. */
 const OwnEntriesQuery = z.object({ ...NumberPaging, userId: UserId });
 
-/** Converts a coin from the database to the form in which the API returns it. */
 function presentCoin(row: CoinRow): z.input<typeof Coin> {
   const { code, project, name, enabled, clawback, createdAt, updatedAt } = row;
   const times = { createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
@@ -114,7 +100,6 @@ export function presentAccount(
   return { userId, coin, ...sums };
 }
 
-/** Converts a ledger entry (one change of a payer's coin balance) to the form in which the API returns it. */
 function presentEntry(row: CoinEntryRow): z.input<typeof CoinEntry> {
   const { userId, coin, kind, actor } = row;
   return {

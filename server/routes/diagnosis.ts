@@ -3,7 +3,6 @@ import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 
-/** The response of `GET /api/v1/diagnosis`. */
 const Diagnosis = z
   .object({
     production: z.boolean().describe('Whether `Server.Environment` is `production` or `staging`.'),

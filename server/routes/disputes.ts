@@ -10,7 +10,6 @@ import { ACCEPT_DISPUTE_ERRORS, DISPUTE_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, Timestamp, pageOf } from './schemas/fields.ts';
 import { PayWayName } from './schemas/orders.ts';
 
-/** A dispute as the API returns it. */
 export const Dispute = z
   .object({
     disputeNo: z.string(),
@@ -47,17 +46,14 @@ export const Dispute = z
   })
   .meta({ id: 'Dispute' });
 
-/** The path parameter that names a dispute. */
 const DisputeParams = z.object({ disputeNo: Id });
 
-/** Filters of an application's own disputes. */
 const OwnDisputesQuery = z.object({
   ...Paging,
   orderNo: Id.optional(),
   status: z.enum(DISPUTE_STATES).optional(),
 });
 
-/** Filters of the dispute list. */
 const DisputesQuery = OwnDisputesQuery.extend({
   channelDisputeNo: Id.optional(),
   clientId: Id.optional(),
@@ -74,10 +70,7 @@ const AnswerRequest = z
       .describe('Evidence files, as parts of a multipart form: images; for PayPal also PDF.'),
   })
   .meta({ id: 'AnswerDisputeRequest' });
-/**
- * The limits for uploaded evidence files. They are the largest limits of all channels. Each channel also checks its
- * own, smaller limits.
- */
+/** The largest limits for evidence files among all channels. Each channel also checks its own, smaller limits. */
 const EVIDENCE = { several: 'file', mostFiles: 10, mostBytes: 10 * 1024 * 1024, mostBytesInAll: 50 * 1024 * 1024 };
 const AcceptRequest = z
   .object({ note: SafeText(1, 500).describe('Note for the channel, which may show it to the payer.') })

@@ -19,11 +19,8 @@ import { LANGUAGES, type Language } from '../pages/language.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
 
-/** The settings of the service that the guides (documentation pages) show. */
 interface GuideSettings {
-  /** The public address of the service. It replaces the local address in every sample of the guides. */
   publicUrl: string;
-  /** Whether the API explorer is served. */
   explorer: boolean;
 }
 
@@ -77,10 +74,7 @@ function html(language: Language, body: string): Reply {
   return new Reply({ headers, body });
 }
 
-/**
- * Route of the OpenAPI document at `/openapi.json`. At this address AI agents look for operations that they can pay for
- * (draft-payment-discovery-01).
- */
+/** Serves `/openapi.json`, where AI agents look for operations that they can pay for (draft-payment-discovery-01). */
 export function discoveryRoutes(): RouteGroup {
   const router = routeGroup();
   const read = once(() => readExplorerFile('doc.json'));

@@ -17,13 +17,11 @@ import { SkillCoinOrder } from './skillpay.ts';
 
 const knownTypes: ReadonlySet<string> = new Set(EVENT_TYPES);
 
-/** A sequence number of the event log as text. */
 export const Sequence = z
   .string()
   .regex(/^\d{1,18}$/, 'must be a sequence number')
   .transform((text) => BigInt(text));
 
-/** A comma-separated list of event types. */
 const EventTypes = z
   .string()
   .max(512)
@@ -31,7 +29,6 @@ const EventTypes = z
   .refine((types) => types.every((type) => knownTypes.has(type)), `must be among ${EVENT_TYPES.join(', ')}`)
   .meta({ description: 'Event types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
 
-/** Query parameters of a request that reads events in sequence. The caller names the last event that it received. */
 const EventsQuery = z.object({
   after: Sequence.optional().describe(
     'Sequence number of the last received event. The response contains the events after it.',
@@ -41,7 +38,6 @@ const EventsQuery = z.object({
   limit: Limit,
 });
 
-/** Filters of the event log for administrators. */
 const EventFilters = {
   clientId: Id.optional(),
   project: Code.optional(),
@@ -60,12 +56,10 @@ const Event = z
   })
   .meta({ id: 'Event' });
 
-/** An event as administrators see it, with its application and project. */
 const ConsoleEvent = Event.extend({ clientId: z.string(), project: z.string(), objectNo: z.string() }).meta({
   id: 'ConsoleEvent',
 });
 
-/** The delivery of one event to one URL, with the number and the last result of the attempts. */
 const Delivery = z
   .object({
     id: z.string(),
@@ -90,7 +84,6 @@ const Delivery = z
   })
   .meta({ id: 'Delivery' });
 
-/** The webhook settings of an application, as the API returns them. */
 const Webhook = z
   .object({
     clientId: z.string(),
@@ -110,7 +103,7 @@ const Webhook = z
   })
   .meta({ id: 'Webhook' });
 
-/** The body of a request that changes the webhook settings. Fields that are absent from the request stay unchanged. */
+/** Fields that are absent from the request stay unchanged. */
 const WebhookInput = z
   .object({
     url: HttpUrl.optional(),
@@ -119,7 +112,6 @@ const WebhookInput = z
   })
   .meta({ id: 'WebhookInput' });
 
-/** Converts a page of events or deliveries to the form in which the API returns it. */
 function eventPage<Item>({ items, next }: EventPage<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next === null ? null : String(next), hasMore: next !== null } };
 }
@@ -258,7 +250,6 @@ const CredentialChange = z
   .meta({ id: 'CredentialChange' });
 const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPosting' });
 
-/** The events that merchants receive: when each is sent, and the schema of its object. */
 const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContract>> = {
   'order.paid': { when: 'An order was paid.', object: OrderEntry },
   'order.paid_late': {

@@ -78,9 +78,7 @@ const Query = z.object({
     ),
 });
 
-/**
- * Route for `payctl audit`: checks the consistency of the ledger (orders, refunds, events, coins, bills and audit log).
- */
+/** Route for `payctl audit`: checks the consistency of the ledger. */
 export function ledgerCheckRoutes({
   prove,
 }: {

@@ -118,7 +118,6 @@ const LiveEvent = z
   })
   .meta({ id: 'LiveEvent' });
 
-/** A message of the live feed, which keeps the figures in the console up to date. */
 export const LiveMessage = z
   .object({
     at: Timestamp,
@@ -152,7 +151,7 @@ interface LiveConsole {
   recheck(request: Pick<RequestFacts, 'headers'>, caller: Pick<AdminCaller, 'role'>): Promise<unknown>;
 }
 
-/** Route of the live feed for the console. It sends current counts of orders, channels, webhooks and exceptions. */
+/** Route that sends the current state of the service as server-sent events, for `payctl top`. */
 export function liveRoutes({ openLive, recheck }: LiveConsole): RouteGroup {
   const router = routeGroup();
 

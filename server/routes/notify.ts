@@ -6,10 +6,7 @@ import type { PaymentOperations } from '../payments/operations.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { Code } from './schemas/fields.ts';
 
-/**
- * The response that acknowledges a notification, in the channel's format: a word for Alipay and PayPal, a JSON object
- * for WeChat Pay.
- */
+/** Acknowledges a notification: a word for Alipay and PayPal, a JSON object for WeChat Pay. */
 const acknowledgement = {
   'text/plain': 'text',
   'application/json': z.object({ code: z.enum(['SUCCESS', 'FAIL']), message: z.string() }).meta({ id: 'WeChatAck' }),

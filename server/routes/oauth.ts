@@ -7,7 +7,6 @@ import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { ClientCredentials, OAuth } from '../identity/oauth.ts';
 import { GRANT_TOKEN_ERRORS, REVOKE_TOKEN_ERRORS } from './schemas/errors.ts';
 
-/** The API application that a token request names. */
 interface SentClient {
   /** Client id and secret; absent = the request contains no secret. */
   credentials?: ClientCredentials;
@@ -93,10 +92,7 @@ const RevokeRequest = z
 
 const Metadata = z.record(z.string(), z.unknown()).meta({ id: 'AuthorizationServerMetadata' });
 
-/**
- * Routes with which API applications get and revoke access tokens (RFC 6749 §4.4, RFC 7009). A further route returns
- * the metadata of the authorization server (RFC 8414).
- */
+/** Routes to get and revoke access tokens (RFC 6749 §4.4, RFC 7009), and the server's metadata (RFC 8414). */
 export function oauthRoutes({ oauth, issuer, publicUrl, scopes }: OAuthOperations): RouteGroup {
   const router = routeGroup();
 
@@ -245,7 +241,6 @@ const DidDocument = z
   .loose()
   .meta({ id: 'DidDocument' });
 
-/** The functions that return the published keys to the routes below `/.well-known`. */
 interface PublishedKeys {
   publicKeys: () => Promise<z.input<typeof KeySet>>;
   didDocument: () => Promise<Record<string, unknown>>;

@@ -41,7 +41,6 @@ import {
 
 const status = z.enum(ORDER_STATUSES).optional();
 
-/** Filters of the order list for applications. The list contains only the orders of the calling application. */
 const OwnOrdersQuery = z.object({
   ...Paging,
   ...TimeRange,
@@ -50,7 +49,6 @@ const OwnOrdersQuery = z.object({
   userId: UserId.optional(),
 });
 
-/** Filters of the order list for administrators. */
 const OrdersQuery = z.object({
   ...Paging,
   ...TimeRange,

@@ -54,10 +54,7 @@ const PayerStatus = z
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
 
-/**
- * Routes for payers: the payment page, and the page to which the channel returns the payer. A further route returns the
- * state of an order, which both pages poll.
- */
+/** Routes for payers: the payment page, the page to which the channel returns the payer, and the order's state. */
 export function payerRoutes(
   { order, progress, addressOf, returned }: PayerOperations,
   choice: PayerChoice,
@@ -198,11 +195,9 @@ export function payerRoutes(
         const payWay = PAY_WAYS.find((name) => name === params.payWay);
         const token = query.cancelled === undefined ? query.token : undefined;
         const found = payWay && (await readable(params.orderNo, (orderNo) => returned(payWay, orderNo, token)));
-        // A reload of the current URL would send PayPal's token to the service again and repeat the payer's approval,
-        // so the payer is redirected to the payment page.
+        // A reload of the current URL would send PayPal's token again and repeat the payer's approval.
         if (found?.state === 'declined') return goTo(found.orderNo, language);
-        // `address` does not contain PayPal's token. With the token, a reload of the page would repeat the payer's
-        // approval.
+        // Without PayPal's token in `address`, a reload of the page does not repeat the payer's approval.
         const isBack = query.cancelled === undefined;
         const address = `/return/${encodeURIComponent(params.payWay)}/${encodeURIComponent(params.orderNo)}`;
         return page(found, {
@@ -227,19 +222,13 @@ export function payerRoutes(
 
 const asset = { auth: 'none', raw: 'stream', hidden: true } as const;
 
-/**
- * The response types of a payer page. For an unknown order, the payer gets an HTML page with status 404 and not a JSON
- * error.
- */
+/** For an unknown order, the payer gets an HTML page with status 404 and not a JSON error. */
 const htmlPage = {
   raw: 'html',
   answers: { 200: { 'text/html': 'text' }, 303: { 'text/html': 'text' }, 404: { 'text/html': 'text' } },
 } as const;
 
-/**
- * Reads an order by a text from the URL. A text that cannot be an order number is not looked up; undefined is returned,
- * and the payer gets the page for unknown orders.
- */
+/** A text that cannot be an order number is not looked up; the payer gets the page for unknown orders. */
 async function readable(
   orderNo: string,
   read: (orderNo: string) => Promise<PayerOrder | undefined>,
@@ -266,7 +255,6 @@ function goTo(orderNo: string, { language, headers }: PageLanguage): Reply {
   });
 }
 
-/** What a payer page needs in addition to the order: the kind of page, the language and the channels to choose from. */
 interface Look extends Pick<Shown, 'address'> {
   place: Place;
   language: PageLanguage;

@@ -70,16 +70,14 @@ const optional = {
     ),
 };
 
-/** The body of a request that creates a product. */
 const NewProduct = z.object({ code: Code, kind: Kind, ...required, ...optional }).meta({ id: 'NewProduct' });
 
-/** The body of a request that changes a product. Absent fields stay unchanged; `null` removes the value of a field. */
+/** Absent fields stay unchanged; `null` removes the value of a field. */
 const ProductChange = z
   .object({ ...required, ...optional })
   .partial()
   .meta({ id: 'ProductChange' });
 
-/** Filters of the product list. */
 const ProductsQuery = z.object({
   ...UuidPaging,
   ...InProject.shape,
@@ -87,7 +85,6 @@ const ProductsQuery = z.object({
   enabled: Flag.optional(),
 });
 
-/** A product in a response. */
 const Product = z
   .object({
     code: Code,
@@ -122,7 +119,6 @@ const Product = z
   })
   .meta({ id: 'Product' });
 
-/** Converts a product from the database to the form in which the API returns it. */
 function presentProduct(row: ShownProduct): z.input<typeof Product> {
   const { code, project, version, name, kind, enabled, currency, priceMinor, refundAfterFulfilment } = row;
   const payWays = row.payWays as PayWay[];

@@ -20,10 +20,8 @@ const period = {
   mode: z.enum(MODES).default('live').describe('Mode whose figures are returned.'),
 };
 
-/** Parameters of the statistics of one project. */
 const ProjectStatsQuery = z.object(period);
 
-/** Parameters of the statistics of all projects or one. */
 const StatsQuery = z.object({ ...period, project: Code.optional() });
 
 const Sums = z.object({
@@ -45,7 +43,6 @@ const figures = {
   amounts: z.array(Sums),
 };
 
-/** Numbers of orders and refunds, and sums of their amounts, for a whole period and for each day. */
 const Overview = z
   .object({
     mode: z.enum(MODES),

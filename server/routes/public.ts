@@ -7,7 +7,6 @@ import { PING_DATABASE_ERRORS } from './schemas/errors.ts';
 
 const HealthStatus = z.object({ status: z.literal('ok') }).meta({ id: 'HealthStatus' });
 
-/** The response of `GET /api/v1/info`. */
 const ServiceInfo = z
   .object({
     name: z.string(),
@@ -33,17 +32,14 @@ interface PublicOperations {
   isDraining?(): boolean;
   /** Whether the API explorer is served. If so, `/` redirects to it, otherwise to the guides. */
   explorer?: boolean;
-  /**
-   * Whether this is a staging service. Its pages show a banner ("Staging: no real money"), so the stylesheet of the
-   * banner is served.
-   */
+  /** Whether this is a staging service, so that the stylesheet of the staging banner is served. */
   staging?: boolean;
 }
 
 /** Time limit of the database check (ms): load balancers wait at most three seconds for the response. */
 const pingMs = 2500;
 
-/** Health checks for load balancers, information for administrators, and the redirect of the root. */
+/** Health checks for load balancers, information for administrators, and the redirect of the path `/`. */
 export function publicRoutes({
   info,
   pingDatabase,

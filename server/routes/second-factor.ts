@@ -48,14 +48,10 @@ const PresentCode = z
 
 const Removal = z.object({ password: PasswordText, code: CodeText }).meta({ id: 'SecondFactorRemoval' });
 
-/**
- * Authorization for an administrator's own account. Administrators who must still enrol a second factor are allowed
- * too.
- */
+/** Administrators who must still enrol a second factor may also manage their own account. */
 const OWN = { admin: 'viewer', projectScope: 'own', enrolling: true } as const;
 const OWN_CONFIRMED = { ...OWN, confirmed: 'always' } as const;
 
-/** The operations that the routes for the calling administrator's second factor use. */
 interface SecondFactorOperations {
   secondFactors: SecondFactors;
   sessions: Pick<Sessions, 'removeSecondFactor'>;

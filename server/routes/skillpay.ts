@@ -11,13 +11,12 @@ import { CALL_SKILL_ERRORS, REFUND_ERRORS, WRITE_AGENT_PAY_ERRORS } from './sche
 import { Amount, Code, Id, Instant, SafeText, Timestamp } from './schemas/fields.ts';
 import { PayWayName, Refund, RefundPlaced } from './schemas/orders.ts';
 
-/** The order number (`outTradeNo`) of a pay-per-call order: `X` and 24 digits or letters. */
 const OutTradeNo = z
   .string()
   .regex(/^X\d{14}[0-9A-Z]{10}$/, 'must be the outTradeNo of a pay-per-call order')
   .meta({ id: 'OutTradeNo', examples: ['X20300101000000ABCDEFGHJK'] });
 
-/** The body of a pay-per-call request. It may be absent when the caller repeats the request with a proof of payment. */
+/** The body may be absent when the caller repeats the request with a proof of payment. */
 const SkillRequest = z
   .object({
     resource: Code.optional().describe('Code of a skill; may be omitted if the project has only one, or in Debug.'),
@@ -28,9 +27,6 @@ const SkillRequest = z
   .optional()
   .meta({ id: 'SkillRequest' });
 
-/**
- * The headers of a pay-per-call request: order number, proofs of payment, accepted payment methods and Idempotency-Key.
- */
 const SkillHeaders = z.object({
   'x-out-trade-no': OutTradeNo.optional().describe(
     'The order number from the 402 response. Send it when you repeat the call.',
@@ -85,8 +81,8 @@ const SkillContent = z
   .meta({ id: 'SkillContent' });
 
 /**
- * Fields beside `data` in the response. Agents of Alipay read them, because Alipay's product document names them in
- * this way.
+ * Fields beside `data` in the response. Their names are from Alipay's product document, because Alipay's agents read
+ * them.
  */
 const AgentContent = z.object({
   resource_id: z.string().optional().describe('Code of the resource. Only for orders that an Alipay agent paid.'),
@@ -148,7 +144,6 @@ export const SkillCoinOrder = z
   })
   .meta({ id: 'SkillCoinOrder' });
 
-/** The body of a pay-per-call refund. */
 const SkillRefundRequest = z
   .object({
     outTradeNo: OutTradeNo,
@@ -158,7 +153,6 @@ const SkillRefundRequest = z
   })
   .meta({ id: 'SkillRefundRequest' });
 
-/** The response to a pay-per-call refund. */
 const SkillRefundPlaced = RefundPlaced.extend({ outTradeNo: z.string() }).meta({ id: 'SkillRefundPlaced' });
 
 const SkillPrice = z
@@ -179,7 +173,6 @@ const SkillPrice = z
   })
   .meta({ id: 'SkillPrice' });
 
-/** Pay-per-call statistics for one application and one paid resource: numbers of calls, and revenue. */
 const SkillFigures = z
   .object({
     project: z.string(),
@@ -199,10 +192,7 @@ const SkillFigures = z
 
 const auth = { scope: 'skillpay:call' } as const;
 
-/**
- * Routes for applications: they call a paid resource (pay-per-call, X402), query and refund its orders, and read the
- * price list.
- */
+/** Routes for applications: call a paid resource (pay-per-call, X402), query and refund its orders, list prices. */
 export function skillpayRoutes(operations: SkillOperations): RouteGroup {
   const router = routeGroup('/api/v2/skillpay');
 

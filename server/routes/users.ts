@@ -31,10 +31,9 @@ const settings = {
 /** A payer to create, or to change if it exists. */
 const UserInput = z.object({ userId: UserId, ...settings }).meta({ id: 'UserInput' });
 
-/** The body of a request that changes a payer. Absent fields stay unchanged; `null` removes the value of a field. */
+/** Absent fields stay unchanged; `null` removes the value of a field. */
 const UserChange = z.object(settings).meta({ id: 'UserChange' });
 
-/** Filters of the payer list. */
 const UsersQuery = z.object({
   ...UuidPaging,
   userId: UserId.optional(),
@@ -57,7 +56,7 @@ const Total = z.object({
   refundedAmountMinor: z.int(),
 });
 
-/** A payer as the API returns it. `totals` is absent in lists; it is returned only when one payer is requested. */
+/** `totals` is absent in lists; it is returned only when one payer is requested. */
 export const User = z
   .object({
     userId: UserId,
@@ -74,7 +73,6 @@ export const User = z
   })
   .meta({ id: 'User' });
 
-/** Converts a payer from the database to the form in which the API returns it. */
 function presentUser(row: PayerRow, totals?: readonly UserTotal[]): z.input<typeof User> {
   const { userId, project, nickname, email, phone, status } = row;
   return {
@@ -237,7 +235,6 @@ function auditedActor({ caller, request }: { caller: Caller; request: RequestFac
 
 const OrdersOfUser = z.object({ ...Paging, ...InProject.shape });
 
-/** Dependencies of the console's own payer routes. */
 interface ConsoleUserPorts {
   users: Users;
   coins: Pick<Coins, 'accountsOf'>;

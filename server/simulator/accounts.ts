@@ -4,17 +4,13 @@ import type { PayWay } from '../payments/channel.ts';
 import { writePrivately } from './folder.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/**
- * A merchant's account at one channel. `secrets` holds the account's ids, and its keys as PEM text. Each channel
- * simulator chooses its own field names for `secrets`.
- */
+/** `secrets` contains the account's ids, and its keys as PEM text. Each channel simulator chooses the field names. */
 export interface Account {
   payWay: PayWay;
   name: string;
   secrets: Record<string, string>;
 }
 
-/** The merchant accounts of the simulator. `openAccounts` stores them in `accounts.json`. */
 export interface Accounts {
   get(payWay: PayWay, name: string): Account | undefined;
   /** Returns the accounts of a channel, oldest first. */
@@ -25,8 +21,8 @@ export interface Accounts {
 }
 
 /**
- * Returns the secrets of the account named in `options.merchantOf`, so that a new account can belong to the same
- * merchant. Returns undefined if the option is absent.
+ * Returns the secrets of the existing account whose merchant a new account joins. Undefined = `options.merchantOf` is
+ * absent.
  */
 export function merchantOf(
   { accounts }: { accounts: Accounts },
@@ -44,9 +40,7 @@ export function merchantOf(
   return found.secrets;
 }
 
-/**
- * Reads the merchant accounts from the file `accounts.json` in the folder `dir`. Every change is written to that file.
- */
+/** Reads the merchant accounts from `accounts.json` in the folder `dir`; every change is written to that file. */
 export function openAccounts(dir: string): Accounts {
   const file = join(dir, 'accounts.json');
   const known = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Account[]) : [];

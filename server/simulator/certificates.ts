@@ -8,7 +8,6 @@ import { writePrivately } from './folder.ts';
 /** The ASN.1 tags (X.690) that a certificate uses. */
 const TAG = { integer: 0x02, bits: 0x03, octets: 0x04, null: 0x05, oid: 0x06, utf8: 0x0c, sequence: 0x30, set: 0x31 };
 
-/** Encodes one DER element: tag, length, contents. */
 function element(tag: number, ...contents: readonly Uint8Array[]): Buffer {
   const body = Buffer.concat(contents);
   return Buffer.concat([Buffer.from([tag]), lengthOf(body.length), body]);
@@ -19,7 +18,6 @@ export function sequence(...items: readonly Uint8Array[]): Buffer {
   return element(TAG.sequence, ...items);
 }
 
-/** Encodes a SET of one element. */
 function setOf(item: Uint8Array): Buffer {
   return element(TAG.set, item);
 }
@@ -46,7 +44,6 @@ export function octetString(bytes: Uint8Array): Buffer {
   return element(TAG.octets, bytes);
 }
 
-/** Encodes text as a UTF8String. */
 function utf8String(text: string): Buffer {
   return element(TAG.utf8, Buffer.from(text, 'utf8'));
 }
@@ -56,7 +53,6 @@ export function nothing(): Buffer {
   return element(TAG.null);
 }
 
-/** BOOLEAN TRUE. */
 function yes(): Buffer {
   return element(0x01, Buffer.from([0xff]));
 }
@@ -98,9 +94,6 @@ export interface DistinguishedName {
   CN: string;
 }
 
-/**
- * The values that a certificate contains, and the private key of the issuer (`signer`), which signs the certificate.
- */
 interface CertificateRequest {
   subject: DistinguishedName;
   issuer: DistinguishedName;
@@ -113,7 +106,6 @@ interface CertificateRequest {
   serial?: Buffer;
 }
 
-/** A private key and its public key. */
 export interface KeyPair {
   privateKey: KeyObject;
   publicKey: KeyObject;
@@ -129,10 +121,7 @@ export function newEcKeys(): Promise<KeyPair> {
   return promisify(generateKeyPair)('ec', { namedCurve: 'P-256' });
 }
 
-/**
- * Writes an X.509 v3 certificate (RFC 5280), signs it with SHA-256 and returns it as PEM. The certificate is valid from
- * yesterday.
- */
+/** Writes an X.509 v3 certificate (RFC 5280), signed with SHA-256 and valid from yesterday, as PEM. */
 export function issueCertificate(request: CertificateRequest): string {
   const algorithm = request.signer.asymmetricKeyType === 'ec' ? SHA256_ECDSA : SHA256_RSA;
   const body = sequence(
@@ -197,15 +186,12 @@ export interface Authority {
    * number ignores it.
    */
   readonly otherRoot: string;
-  /** Creates a key pair and issues its certificate. */
   issue(commonName: string, options?: { dnsNames?: readonly string[]; unit?: string }): Promise<Credential>;
-  /** Issues a certificate for an existing public key. */
   certify(commonName: string, publicKey: KeyObject): string;
   /** Returns the intermediate authority with this name. The first call creates and stores it. */
   between(name: string): Promise<Intermediate>;
 }
 
-/** An intermediate authority, whose certificate the root issued. */
 interface Intermediate {
   /** Issues a certificate for a public key; the authority's own certificate is appended. */
   certify(commonName: string, publicKey: KeyObject, unit: string): string;
@@ -213,7 +199,6 @@ interface Intermediate {
 
 interface Stored extends Credential {
   other: string;
-  /** The intermediate authorities by name. */
   between: Record<string, Credential>;
 }
 

@@ -40,7 +40,6 @@ import type { NotificationRecord, Notifications, SignedNotification } from './no
 import type { DisputeAction, Refund, RefundDraft, Trade, TradeDraft } from './trade.ts';
 import type { Trades } from './trades.ts';
 
-/** The objects and functions that all channel simulators use. */
 export interface Core {
   /** Base address of the simulator, without a slash at the end. */
   url: string;
@@ -57,41 +56,24 @@ export interface Core {
   readonly strangerKey: KeyObject;
   readonly log: (message: string, about?: object) => void;
   channelSimulator(payWay: PayWay): ChannelSimulator;
-  /**
-   * Performs a call whose caller is authenticated. Applies the fault (a deliberate error) that is set for the call.
-   * Sends the response.
-   */
+  /** Performs a call of an authenticated caller, with the fault (a deliberate error) that is set for the call. */
   answer(ctx: Context, exchange: Exchange): Promise<void>;
-  /** Returns the address of the payer's page of a trade. */
   payUrl(trade: Trade): string;
-  /**
-   * Starts the outcome that the simulator fixes for an order with an exact amount, such as 0.06; see `FixedOutcome`.
-   * Call this function once, after the trade is created.
-   */
+  /** Some exact amounts (e.g. 0.06) have a fixed outcome. Starts this outcome; called once after the creation. */
   startFixed(trade: Trade): void;
-  /**
-   * Creates a refund and applies `fault`. Throws SimulatorRefusal `refund_too_much` if the refunds would exceed the
-   * payment.
-   */
+  /** Creates a refund. Throws SimulatorRefusal `refund_too_much` if the refunds would exceed the payment. */
   refund(trade: Trade, draft: RefundDraft, fault?: FaultName): Refund;
-  /**
-   * Returns how long the first delivery of the trade's notifications is delayed (ms). The delay is not yet multiplied
-   * by the time factor.
-   */
+  /** How long the first delivery is delayed (ms), not yet multiplied by the time factor. */
   notificationDelay(trade: Trade): number;
   close(): void;
 }
 
-/**
- * The channel configuration with which the payment service uses an account of the simulator. It has the same fields as
- * `ChannelInput` in payments/channel.ts.
- */
+/** The configuration with which the service uses a simulated account; fields as in `ChannelInput`. */
 export interface SimulatedChannelConfig {
   fields: Record<string, string>;
   pems: Record<string, string[]>;
 }
 
-/** The part of the simulator that simulates one channel. CHANNEL_SIMULATORS in `simulator.ts` lists them. */
 export interface ChannelSimulator {
   readonly payWay: PayWay;
   /** The real host names of the channel in lower case. Requests to these hosts have no `/<payWay>` prefix. */
@@ -101,19 +83,12 @@ export interface ChannelSimulator {
   readonly notificationSchedule: readonly number[];
   /** Adds the routes of the channel: below `/<payWay>`, or at fixed paths that the channel's clients cannot change. */
   mount(router: Router, core: Core): void;
-  /** Creates the ids, keys and certificates of a new account. `options` come from the body of /sim/accounts. */
+  /** `options` come from the body of /sim/accounts. */
   newSecrets(core: Core, name: string, options: Readonly<Record<string, unknown>>): Promise<Record<string, string>>;
-  /** Returns an account as ordinary channel configuration. */
   configFor(account: Account, core: Core): SimulatedChannelConfig;
-  /**
-   * Pays a trade as the payer would (at PayPal: approves it) and notifies the merchant. Throws SimulatorRefusal if the
-   * channel would refuse the payment.
-   */
+  /** Pays as the payer would (at PayPal, only approves) and notifies the merchant. May throw SimulatorRefusal. */
   pay(core: Core, trade: Trade): void;
-  /**
-   * Returns the `details` for a second trade with the order number of `trade`. Absent = the channel allows only one
-   * trade for each order number, unless `twinOf` is present.
-   */
+  /** Returns the `details` for a second trade with the order number of `trade`, if the channel allows one. */
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
   /**
    * Returns the id and the `details` for a second order with the merchant's ids of `trade` (invoice_id or custom_id).
@@ -135,17 +110,13 @@ export interface ChannelSimulator {
     trade: Trade,
     event: { type: string; resource: Record<string, unknown>; isTest: boolean },
   ): void;
-  /** Declines a trade as the payer would. */
   decline(core: Core, trade: Trade): void;
   /**
    * Opens a signed payment URL as the payer's browser would, and creates its trade (Alipay page, wap, app). Returns
    * undefined for a URL of another channel.
    */
   open?(core: Core, payUrl: string): Trade | undefined;
-  /**
-   * Notifies the merchant of the current state of a refund. Used for a refund that was made in the merchant's portal,
-   * and after a change of state.
-   */
+  /** Notifies the merchant of a refund that was made in the portal, or whose state changed. */
   notifyRefund(core: Core, trade: Trade, refund: Refund): void;
   /**
    * Notifies the merchant whether the payer's bank accepted a refund. Throws SimulatorRefusal if the merchant did not
@@ -154,12 +125,8 @@ export interface ChannelSimulator {
   notifyBank?(core: Core, trade: Trade, refund: Refund): void;
   /** Applies an action of the payer or the channel to a dispute. Absent = the channel simulates no disputes. */
   dispute?(core: Core, trade: Trade, action: DisputeAction): object;
-  /** Returns a new refund number of the channel. */
   newRefundNumber(core: Core): string;
-  /**
-   * Builds the bytes and headers of one delivery of a notification. `fault` names a deliberate error in this delivery,
-   * such as `wrong-key` (wrong signing key) or `wrong-amount`.
-   */
+  /** Builds one delivery of a notification; `fault` names a deliberate error in it, such as `wrong-key`. */
   signNotification(
     core: Core,
     notification: NotificationRecord,
@@ -177,9 +144,7 @@ export interface ChannelSimulator {
 /** The channel of each request that arrived at an address with only one channel (`roots` of `startSimulator`). */
 const owned = new WeakMap<IncomingMessage, PayWay>();
 
-/**
- * Wraps a listener for an address that serves only one channel. Requests to this address have no `/<payWay>` prefix.
- */
+/** Wraps a listener for an address of only one channel, whose requests have no `/<payWay>` prefix. */
 export function listenFor(payWay: PayWay, listener: RequestListener): RequestListener {
   return (request, response) => {
     owned.set(request, payWay);

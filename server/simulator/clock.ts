@@ -1,17 +1,11 @@
-/**
- * The simulated clock: real time plus the time by which the clock was advanced. Timestamps of signatures use real time.
- */
+/** The simulated clock: real time plus an offset. Timestamps of signatures use real time. */
 export interface Clock {
   /** Milliseconds since 1970 on the simulated clock. */
   now(): number;
-  /**
-   * Runs `task` after `delayMs` of simulated time. The delay is multiplied by the time factor if `scaled` is true.
-   * Returns the due time.
-   */
+  /** Runs `task` after `delayMs` of simulated time, multiplied by the time factor if `scaled`; returns the due time. */
   schedule(delayMs: number, task: () => unknown, scaled?: boolean): number;
   /** Advances the clock and runs the tasks that become due, earliest first. Resolves when these tasks have finished. */
   advance(milliseconds: number): Promise<void>;
-  /** Cancels every task. */
   stop(): void;
 }
 
@@ -57,8 +51,7 @@ export function createClock(offset: number, timeFactor: number, onError: (error:
     },
     async advance(milliseconds) {
       const target = now() + milliseconds;
-      // Waits for the tasks that are running now, because a running task may schedule the next task. The delivery of a
-      // notification does this.
+      // Waits for the running tasks, because one may schedule the next task, as the delivery of a notification does.
       await Promise.all(running);
       for (let batch = dueBy(tasks, target); batch.length > 0; batch = dueBy(tasks, target)) {
         ahead += Math.max(0, batch.at(-1)!.due - now());
@@ -83,10 +76,7 @@ async function attempt(task: Task, onError: (error: unknown) => void): Promise<v
   }
 }
 
-/**
- * Returns the next batch of tasks that are due by `target`: the earliest task, and all tasks that are due within one
- * second after it. The tasks of a batch run concurrently.
- */
+/** The earliest due task and the tasks due within one second after it; they run concurrently. */
 function dueBy(tasks: ReadonlySet<Task>, target: number): Task[] {
   const due = [...tasks].filter((task) => task.due <= target).toSorted((a, b) => a.due - b.due);
   const first = due[0]?.due ?? 0;

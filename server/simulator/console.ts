@@ -14,10 +14,7 @@ import { SimulatorRefusal, rawBodyOf, refuseCrossSite, refuseForeignHost } from 
 import { type LedgerEntry, type Trade, majorOf } from './trade.ts';
 import { SIMULATOR_WORDS, type SimulatorWords } from './words.ts';
 
-/**
- * The script of the control page. Every two seconds it fetches the page and replaces the changed parts, except a part
- * in which a button is being pressed. Without the script the page reloads itself.
- */
+/** The script updates the page every two seconds, except a part in which the user is pressing a button. */
 const CONSOLE_SCRIPT = `'use strict';
 (() => {
   let pressed;
@@ -44,19 +41,15 @@ const CONSOLE_SCRIPT = `'use strict';
 })();
 `;
 
-/** The URL path of the script. */
 const CONSOLE_SCRIPT_PATH = '/console/console.js';
 
 /** The URL of the script in the page. It contains a hash of the script, so that browsers load a changed script. */
 const CONSOLE_SCRIPT_ADDRESS = `${CONSOLE_SCRIPT_PATH}?v=${digestOf(CONSOLE_SCRIPT)}`;
 
-/** The styles of the control page, in addition to those of all pages. */
 export const CONSOLE_STYLE = readFileSync(new URL('console.css', import.meta.url), 'utf8');
 
-/** The URL path of the styles. */
 const CONSOLE_STYLE_PATH = '/console/console.css';
 
-/** The URL of the styles in the page. It contains a hash of the styles, so that browsers load changed styles. */
 const CONSOLE_STYLE_ADDRESS = `${CONSOLE_STYLE_PATH}?v=${digestOf(CONSOLE_STYLE)}`;
 
 interface ConsoleView {
@@ -66,7 +59,6 @@ interface ConsoleView {
   faults: readonly FaultRule[];
   /** Newest first. */
   entries: readonly LedgerEntry[];
-  /** Returns the trade that a ledger entry changed. */
   tradeOf: (entry: LedgerEntry) => Trade | undefined;
 }
 
@@ -78,13 +70,11 @@ interface Scene extends ConsoleView {
   words: SimulatorWords;
 }
 
-/** The reason why the simulator refused the last action of the user on the control page. */
 interface ShownRefusal {
   code: string;
   message: string;
 }
 
-/** Returns the HTML of the control page. `refusal` is the reason why the last action on the page was refused. */
 function consolePage(view: ConsoleView, language: Language, refusal?: ShownRefusal): string {
   const words = SIMULATOR_WORDS[language];
   const scene: Scene = { ...view, language, words };
@@ -215,7 +205,6 @@ function time(at: Date, language: Language): string {
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/** The control page shows at most 50 open trades. It also shows at most 50 ledger entries (changes of trades). */
 const MOST_ROWS = 50;
 
 const TradeForm = z.object({ trade: z.string(), choice: z.enum(['pay', 'decline']) });
@@ -263,10 +252,7 @@ export function consoleRoutes(core: Core): Router {
   return router;
 }
 
-/**
- * Adds a route that receives a form of the control page. The route performs the action and redirects to the page. If
- * the action is refused, the page shows the reason.
- */
+/** Performs the action of a form and redirects to the page, which shows the reason of a refusal. */
 function formAction<T>(
   router: Router,
   core: Core,

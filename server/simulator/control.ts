@@ -24,10 +24,7 @@ const NewDeveloper = z.object({
 const PayByBill = z.object({ paymentNeeded: z.string().max(8192), clientSession: z.string().max(4096).optional() });
 const PayByCode = z.object({ paymentCode: z.string().max(1024) });
 
-/**
- * Adds the calls of the control API for agents (programs that pay for a user). They create a SkillHub developer, pay a
- * WeChat payment code, and pay a request from Alipay's header `Payment-Needed`.
- */
+/** Adds the calls for agents (programs that pay for a user). */
 function addAgents(router: Router, core: Core): void {
   router.post('/agent/developer', async (ctx) => {
     const { account, skills } = bodyOf(ctx, NewDeveloper);
@@ -46,7 +43,6 @@ function addAgents(router: Router, core: Core): void {
   });
 }
 
-/** Passes a dispute action to the channel simulator of the trade. */
 function actOnDispute(core: Core, trade: Trade, action: DisputeAction): object {
   const { dispute } = core.channelSimulator(trade.payWay);
   if (!dispute) throw new SimulatorRefusal(400, 'no_disputes', 'The simulator has no disputes for this channel.');
@@ -112,10 +108,7 @@ const Fault = z.object({
     .optional(),
 });
 
-/**
- * The routes of the control API below `/sim`. They act as the payer or the merchant's portal, and set faults
- * (deliberate errors). Only callers on this machine may use them.
- */
+/** The control API below `/sim`: acts as payer or portal and sets faults, only for callers on this machine. */
 export function controlRoutes(core: Core): Router {
   const router = new Router({ prefix: '/sim' });
   router.use(onlyLocal);
@@ -322,7 +315,7 @@ function tradeOf(core: Core, { orderNo, payWay, account, payUrl }: z.infer<typeo
   return trade;
 }
 
-/** Returns the trade with this payment. An order that was paid more than once has several trades. */
+/** An order that was paid more than once has several trades. */
 function tradeOfPayment(core: Core, orderNo: string, paymentNo: string): Trade {
   const found = core.trades
     .ofOrder(orderNo)

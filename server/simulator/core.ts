@@ -18,10 +18,6 @@ import { SimulatorRefusal } from './requests.ts';
 import type { Trade } from './trade.ts';
 import { createTrades } from './trades.ts';
 
-/**
- * The settings of the simulator's core. The core is the set of objects that all channel simulators use, such as ledger,
- * clock and accounts.
- */
 interface Settings {
   channelSimulators: readonly ChannelSimulator[];
   timeFactor: number;
@@ -33,7 +29,6 @@ interface CoreOptions extends Settings {
   dir: string;
 }
 
-/** The settings of the core, and the parts of the core that depend on where it stores its data. */
 interface CoreParts extends Settings {
   authority: Authority;
   strangerKey: KeyObject;
@@ -44,10 +39,7 @@ interface CoreParts extends Settings {
   release(): void;
 }
 
-/**
- * Opens the simulator's keys, accounts and ledger in the folder `dir`. Creates them at the first start. Creates an
- * account `default` for every channel.
- */
+/** Opens or creates the keys, accounts and ledger in the folder `dir`. Ensures an account `default` per channel. */
 export async function openCore(options: CoreOptions): Promise<Core> {
   const unlock = takeSimulatorFolder(options.dir);
   const { dir } = options;
@@ -146,10 +138,7 @@ export async function ensureAccount(
   });
 }
 
-/**
- * Continues what an earlier process did not finish. Sends the notifications that the merchant has not acknowledged, and
- * schedules the payments of the orders with the outcome `pays-later`.
- */
+/** Continues unfinished work of an earlier process: unacknowledged notifications and `pays-later` payments. */
 export function resume(core: Core): void {
   core.notifications.resume();
   for (const trade of core.ledger.trades.values()) {

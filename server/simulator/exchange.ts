@@ -14,10 +14,7 @@ import {
   tamper,
 } from './faults.ts';
 
-/**
- * A response. `act` of an `Exchange` returns it unsigned, and `sign` returns it signed. `silent` = the call took
- * effect, but the caller gets no response. An example is an order with the amount 0.06.
- */
+/** A response; `silent` = the call took effect, but the caller gets no response. */
 export interface Answer {
   status: number;
   body: string;
@@ -29,21 +26,14 @@ export interface Answer {
   file?(): AsyncIterable<Buffer>;
 }
 
-/**
- * One call whose caller is authenticated. `act` performs the call, and `sign` signs the response. `answerExchange`
- * finds the fault (a deliberate error) for the call.
- */
+/** One call whose caller is authenticated. */
 export interface Exchange extends Target {
   /**
-   * Performs the call. `fault` is the fault that is set for the call. `act` applies a fault that changes the effect of
-   * the call, such as `wrong-amount`, and ignores every other fault. `word` is an error code or a reason of the
-   * channel, which a fault such as `refused` returns.
+   * Performs the call and applies `fault` only if it changes the effect of the call, such as `wrong-amount`. `word` is
+   * an error code or a reason of the channel, which a fault such as `refused` returns.
    */
   act(fault: FaultName | undefined, word?: string): Answer | Promise<Answer>;
-  /**
-   * Signs the response. `fault` is the fault that is set for the call. `sign` applies a fault that changes the
-   * signature, such as `wrong-key`, and ignores every other fault.
-   */
+  /** Signs the response and applies `fault` only if it changes the signature, such as `wrong-key`. */
   sign(answer: Answer, fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
@@ -68,9 +58,7 @@ export async function answerExchange(
   write(ctx, signed);
 }
 
-/**
- * Sends a response unchanged. A route calls this function directly only to refuse a caller that is not authenticated.
- */
+/** Sends a response unchanged. Routes call it directly only to refuse a caller that is not authenticated. */
 export function write(ctx: Context, { status, body, headers = {}, encode = utf8, file }: Answer): void {
   ctx.status = status;
   const payWay = PAY_WAYS.find((one) => ctx.path.startsWith(`/${one}/`));
@@ -83,10 +71,7 @@ export function write(ctx: Context, { status, body, headers = {}, encode = utf8,
   ctx.status = status;
 }
 
-/**
- * Applies the fault `tampered` (alters the first piece of a file) or `half-body` (sends half of the first piece, then
- * closes the connection).
- */
+/** Alters the first piece of a file (`tampered`), or sends only half of this piece and then fails (`half-body`). */
 function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefined): () => AsyncIterable<Buffer> {
   return async function* () {
     let isFirst = true;
@@ -104,10 +89,7 @@ function spoiltFile(file: () => AsyncIterable<Buffer>, fault: FaultName | undefi
 
 const utf8 = (text: string) => Buffer.from(text, 'utf8');
 
-/**
- * Returns the id of a request that the channel's support asks for. PayPal's error responses contain this id in the
- * body. Every other response gets a random id.
- */
+/** The request id that the channel's support asks for. PayPal's errors have it in the body; others get a random id. */
 function supportId(body: string): string {
   return /"debug_id":"(\w+)"/.exec(body)?.[1] ?? randomBytes(7).toString('hex');
 }
@@ -139,7 +121,6 @@ function silence(ctx: Context, hangUpMs: number): Promise<void> {
   });
 }
 
-/** Declares the full content length, but sends only half of the body. */
 function writeHalf(ctx: Context, { status, body, headers = {}, encode = utf8 }: Answer): void {
   ctx.respond = false;
   const bytes = encode(body);

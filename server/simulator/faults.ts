@@ -3,10 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { SimulatorRefusal } from './requests.ts';
 
-/**
- * The calls for which a fault (a deliberate error) can be set. Not every channel has every call. `notice` means the
- * delivery of a notification. `*` means every call except `notice`.
- */
+/** Calls for which a fault (a deliberate error) can be set; `*` = all but `notice`, the delivery of a notification. */
 export const CALLS = [
   'create',
   'query',
@@ -33,7 +30,6 @@ export const CALLS = [
 ] as const;
 export type Call = (typeof CALLS)[number];
 
-/** Further names of calls that the control API accepts. */
 const ALIASES: Readonly<Record<string, Call>> = {
   place: 'create',
   pay: 'create',
@@ -44,17 +40,11 @@ const ALIASES: Readonly<Record<string, Call>> = {
   any: '*',
 };
 
-/**
- * Faults (deliberate errors) for which the channel does not perform the call. The caller gets an error, a redirect or
- * no response. With `timeout-then-commit` the channel performs the call later.
- */
+/** Faults for which the channel does not perform the call; with `timeout-then-commit` it performs the call later. */
 const BEFORE = ['timeout', '502', 'redirect', 'timeout-then-commit'] as const;
 /** Faults for which the channel performs the call, but the response is lost, altered or late. */
 const AFTER = ['commit-then-timeout', '500-after-commit', 'html', 'half-body', 'delay'] as const;
-/**
- * Faults for which the channel performs the call, but the response or notification has a wrong signature or wrong
- * bytes.
- */
+/** Faults that give the response or notification a wrong signature or wrong bytes. */
 const ON_ANSWER = [
   'wrong-key',
   'tampered',
@@ -67,10 +57,7 @@ const ON_ANSWER = [
   'bad-aad',
   'wrong-amount',
 ] as const;
-/**
- * Faults for which the result of the call differs from what the caller requested. An example is a refund that fails
- * later.
- */
+/** Faults that change the result of the call, such as a refund that fails later. */
 const EFFECT = [
   'query-lag',
   'pending-refund',
@@ -90,14 +77,10 @@ const EFFECT = [
 /** Faults that apply when a notification is delivered. Their `call` is always `notice`. */
 const ON_NOTIFICATION = ['drop-notify', 'duplicate-notify', 'bad-notify-signature'] as const;
 
-/** Every fault the simulator knows, by its stable name. */
 export const FAULTS = [...BEFORE, ...AFTER, ...ON_ANSWER, ...EFFECT, ...ON_NOTIFICATION] as const;
 export type FaultName = (typeof FAULTS)[number];
 
-/**
- * A fault that was set. `times` is the number of matching calls to which it applies; `probability` is the chance that
- * it applies to a matching call.
- */
+/** `times`: how many matching calls the fault applies to. `probability`: the chance that it applies to one. */
 export interface FaultRule {
   id: string;
   payWay: PayWay;
@@ -106,26 +89,16 @@ export interface FaultRule {
   times: number | null;
   probability: number | null;
   delayMs: number | null;
-  /**
-   * How long the simulator waits before it closes a connection on which it sends no response (ms). By default it waits
-   * `delayMs`.
-   */
+  /** How long a connection on which no response is sent stays open (ms); by default `delayMs`. */
   hangUpMs: number | null;
   account: string | null;
   orderNo: string | null;
-  /**
-   * An error code of the channel with which the simulator refuses the call, or the channel's reason for a pending
-   * capture.
-   */
+  /** The channel's error code with which the simulator refuses the call, or its reason for a pending capture. */
   word: string | null;
-  /** How many calls the fault was applied to. */
   hits: number;
 }
 
-/**
- * The fault (a deliberate error) that applies to one call, with its delays. `word` is an error code or a reason of the
- * channel.
- */
+/** The fault that applies to one call. `word` is an error code or a reason of the channel. */
 export interface Strike {
   name: FaultName;
   delayMs: number;
@@ -133,7 +106,6 @@ export interface Strike {
   word: string | undefined;
 }
 
-/** Identifies a call, so that a matching fault can be found. */
 export interface Target {
   payWay: PayWay;
   account: string;
@@ -141,33 +113,20 @@ export interface Target {
   orderNo?: string | undefined;
 }
 
-/**
- * The faults (deliberate errors) that are set. `set` adds a fault, `clear` removes faults, and `draw` finds the fault
- * for a call.
- */
 export interface Faults {
   set(rule: Pick<FaultRule, 'payWay' | 'fault'> & { call?: string } & Partial<Omit<FaultRule, 'call'>>): FaultRule;
   list(): readonly FaultRule[];
   clear(id?: string): void;
-  /**
-   * Returns the first fault that applies to this call; undefined if there is none. Increases `hits` of the fault by
-   * one.
-   */
+  /** Returns the first fault that applies to this call; undefined if there is none. Increases `hits` by one. */
   draw(target: Target): Strike | undefined;
 }
 
 const DEFAULT_DELAY_MS: Readonly<Partial<Record<FaultName, number>>> = { delay: 1000 };
 
-/**
- * How long the simulator keeps a connection open without a response, by default (ms). It is longer than any client of
- * the channels waits.
- */
+/** How long a connection stays open without a response, by default (ms); longer than any client of a channel waits. */
 export const SILENCE_MS = 8000;
 
-/**
- * Creates an empty list of faults (deliberate errors that tests set). `random` decides whether a fault with a
- * `probability` applies.
- */
+/** Creates an empty list of faults. `random` decides whether a fault with a `probability` applies. */
 export function createFaults(random: () => number = Math.random): Faults {
   let rules: FaultRule[] = [];
   return {
@@ -244,25 +203,18 @@ function callOf(word: string | undefined, fault: FaultName): Call {
   return call;
 }
 
-/**
- * Changes the first digit of a body, so that the body stays well-formed but does not match its signature. Digits in a
- * percent-escape or after a hexadecimal digit are skipped.
- */
+/** Changes the first digit of a body, so that the body stays well-formed but does not match its signature. */
 export function tamper(body: Buffer): Buffer {
   const text = body.toString('latin1');
   const changed = text.replace(/(?<![%0-9A-Fa-f])\d/, (digit) => String((Number(digit) % 9) + 1));
   return Buffer.from(changed === text ? `${text} ` : changed, 'latin1');
 }
 
-/**
- * Appends a second field with the name of the first field of a JSON object, and with `value`. Any other text is
- * returned unchanged.
- */
+/** Appends a second field with the name of a JSON object's first field; any other text is returned unchanged. */
 export function duplicateFirstKey(json: string, value = '"twice"'): string {
   const key = /^\s*\{\s*("(?:[^"\\]|\\.)*")/.exec(json)?.[1];
   return key === undefined ? json : json.replace(/\}\s*$/, `,${key}:${value}}`);
 }
 
-/** The error page that a proxy in front of a channel would return. */
 export const GATEWAY_PAGE =
   '<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>The request could not be served.</body></html>';

@@ -26,7 +26,6 @@ interface Journal {
   close(): void;
 }
 
-/** Opens a journal (an append-only file of JSON lines) and calls `replay` for every complete line. */
 export type OpenJournal = (replay: (line: Record<string, unknown>) => void) => Journal;
 
 /** Opens a journal, calls `replay` for every complete line, and cuts off a line that a crash left incomplete. */
@@ -48,8 +47,7 @@ export function openJournal(file: string, replay: (line: Record<string, unknown>
 }
 
 /**
- * Locks a folder for this process; the returned function unlocks it. Throws if another running process has locked the
- * folder.
+ * Locks a folder for this process; the returned function unlocks it. Throws if another running process has locked it.
  */
 export function takeSimulatorFolder(dir: string): () => void {
   return lockFolder(dir, {

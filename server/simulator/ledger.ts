@@ -3,10 +3,7 @@ import type { OpenJournal } from './folder.ts';
 import type { NotificationRecord } from './notification.ts';
 import type { EntryType, LedgerEntry, Refund, Trade, TradeState } from './trade.ts';
 
-/**
- * The totals of one order, computed from its ledger entries (changes of its trades). Amounts are minor units.
- * `payments` is the number of payments.
- */
+/** The totals of one order. Amounts are minor units; `payments` is the number of payments. */
 export interface OrderSums {
   payWay: PayWay;
   account: string;
@@ -26,10 +23,7 @@ export interface Ledger {
   readonly entries: readonly LedgerEntry[];
   readonly trades: Map<string, Trade>;
   readonly notifications: Map<string, NotificationRecord>;
-  /**
-   * Every identifier that the simulator has issued for a payment, capture, refund or trade, so that none is issued
-   * twice.
-   */
+  /** Every identifier that the simulator has issued, so that none is issued twice. */
   readonly numbers: Set<string>;
   /** How far the simulated clock was ahead of real time (ms) in the last process that used this ledger. */
   clockOffset: number;

@@ -4,10 +4,7 @@ import { request as tlsRequest } from 'node:https';
 import type { PayWay } from '../payments/channel.ts';
 import type { Trade } from './trade.ts';
 
-/**
- * A message of a channel to a merchant, which is delivered until it is acknowledged. Times are milliseconds on the
- * simulated clock.
- */
+/** A message of a channel to a merchant. Times are milliseconds on the simulated clock. */
 export interface NotificationRecord {
   /** The channel's id of the message; the same for every delivery. */
   id: string;
@@ -26,7 +23,6 @@ export interface NotificationRecord {
   acknowledged: boolean;
 }
 
-/** The values that a channel simulator supplies when it creates a notification. */
 interface NotificationDraft {
   id: string;
   event: string;
@@ -34,7 +30,6 @@ interface NotificationDraft {
   facts: Record<string, unknown>;
 }
 
-/** The headers and body of a notification. */
 export interface SignedNotification {
   headers: Record<string, string>;
   body: Buffer;
@@ -63,27 +58,18 @@ export interface Delivery {
   acknowledged: boolean;
 }
 
-/** Sends notifications on the channel's schedule until they are acknowledged. */
 export interface Notifications {
   readonly deliveries: readonly Delivery[];
-  /**
-   * Creates a notification and schedules its first delivery. Without `delayMs` the delivery follows almost immediately.
-   * Otherwise it follows after `delayMs`, multiplied by the time factor.
-   */
+  /** Creates a notification. It is delivered almost immediately, or after `delayMs` multiplied by the time factor. */
   send(trade: Trade, draft: NotificationDraft, delayMs?: number): void;
   /**
    * Delivers every notification of a trade again, `times` times each. With `event`, it delivers only the notifications
    * of this event type. Returns the number of deliveries.
    */
   repeat(trade: Trade, times: number, event?: string): Promise<number>;
-  /**
-   * Runs an action. The notifications that the action creates are stored but not sent. `repeat` can send them later.
-   */
+  /** Runs an action; the notifications that it creates are stored but not sent. `repeat` can send them later. */
   quietly<T>(action: () => T): T;
-  /**
-   * Enables or disables the notifications of a channel. While they are disabled, each delivery is dropped. The later
-   * deliveries of a notification are still scheduled.
-   */
+  /** While notifications are disabled, deliveries are dropped, but the later ones are still scheduled. */
   enable(payWay: PayWay, enabled: boolean): void;
   clear(): void;
   /** Resumes the unacknowledged notifications of an earlier process. */
@@ -108,7 +94,6 @@ export type Deliver = (
 
 const MOST_BYTES = 64 * 1024;
 
-/** Posts a notification over the network, on a new connection. */
 export const deliver: Deliver = (url, { headers, body }, timeoutMs, stop) => {
   return new Promise((resolve) => {
     const nothing = () => resolve({ status: null, body: '' });

@@ -11,9 +11,7 @@ const KEPT_DELIVERIES = 5000;
 const AT_ONCE = 32;
 /** How long a receiver may take to respond (ms). */
 const TIMEOUT_MS = 5000;
-/**
- * Real time before the first delivery of a notification (ms), so that the response of the call usually arrives first.
- */
+/** The real time before a first delivery (ms), so that the response of the call usually arrives first. */
 const FIRST_MS = 100;
 
 /** Creates the sender of notifications. `simulatorOf` returns the channel simulator that signs them. */

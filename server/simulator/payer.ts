@@ -75,7 +75,6 @@ export function payerPath({ payWay, id }: Pick<Trade, 'payWay' | 'id'>): string 
   return `/pay/${payWay}/${id}`;
 }
 
-/** Returns the payer page of a trade in its current state. If the trade does not exist, the page says so. */
 function payerPage(trade: Trade | undefined, language: Language, address: string): string {
   const words = SIMULATOR_WORDS[language];
   const main =
@@ -110,7 +109,6 @@ ${buttons ? payerForm(trade, language, words) : back(trade, words)}
 interface Shown {
   tone: 'good' | 'bad' | 'quiet';
   message?: string;
-  /** Whether the payer can still pay; only then the page has buttons. */
   buttons: boolean;
 }
 
@@ -140,8 +138,7 @@ const POLICY =
   "default-src 'none'; style-src 'self'; form-action 'self'; img-src data:; base-uri 'none'; frame-ancestors 'none'";
 
 /**
- * The routes of the payer page. A payer opens the page with a QR code or a link. When the page is opened, the code
- * counts as scanned.
+ * The routes of the payer page, which a payer opens with a QR code or a link. Opening it counts as scanning the code.
  */
 export function payerRoutes(core: Core): Router {
   const router = new Router();

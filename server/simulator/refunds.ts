@@ -2,21 +2,13 @@ import type { FaultName } from './faults.ts';
 import type { Core } from './channel-simulator.ts';
 import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
-/**
- * How long a refund stays in its first state in COURSE before it changes (ms). The simulator multiplies the time by the
- * time factor.
- */
+/** How long a refund stays in its first state in COURSE (ms), multiplied by the time factor. */
 const LATER_MS = 60_000;
 
-/**
- * How long WeChat Pay tries to make a refund (ms): one week. Then it closes the refund ("申请退款": CLOSED). This time is
- * not multiplied by the time factor.
- */
+/** After one week WeChat Pay closes a refund ("申请退款": CLOSED). This time (ms) is not multiplied by the time factor. */
 const CLOSED_AFTER_MS = 7 * 86_400_000;
 
-/**
- * For each fault (a deliberate error): the state that a refund gets first, and the state that follows after some time.
- */
+/** For each fault: the first state of a refund, and the state that follows after some time. */
 const COURSE: Readonly<Partial<Record<FaultName, readonly [RefundState, RefundState?]>>> = {
   'pending-refund': ['processing', 'succeeded'],
   'abnormal-refund': ['abnormal'],
@@ -49,8 +41,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   if (next !== undefined) {
     const delay = fault && COURSE[fault] ? LATER_MS : (settleMs ?? LATER_MS);
     const isClosed = fault === 'closed-refund';
-    // The merchant may have changed the state of the refund in its portal before this task runs. The new state is then
-    // kept.
+    // The merchant may have changed the state in its portal meanwhile; that state is kept.
     const end = () => {
       if (refund.state !== state) return;
       if (isClosed) core.trades.moveRefund(trade, refund, next);
@@ -62,10 +53,7 @@ export function makeRefund(core: Core, trade: Trade, draft: RefundDraft, fault?:
   return refund;
 }
 
-/**
- * Makes a refund as the merchant does in the channel's portal. The payment service did not request this refund. `minor`
- * is in minor units.
- */
+/** Makes a refund as the merchant does in the channel's portal, without the payment service. `minor` is minor units. */
 export function refundElsewhere(core: Core, trade: Trade, minor: number): Refund {
   const channelSimulator = core.channelSimulator(trade.payWay);
   const number = channelSimulator.newRefundNumber(core);

@@ -1,7 +1,4 @@
-/**
- * Reads the bodies, forms and files of requests to the simulator. Checks who sent a request. Defines the refusal of a
- * request.
- */
+/** Reads the bodies, forms and files of requests to the simulator, checks who sent a request, and refuses requests. */
 import type { Context, Next } from 'koa';
 import { z } from 'zod';
 import { issueWords } from '../issue-words.ts';
@@ -22,10 +19,7 @@ export class SimulatorRefusal extends Error {
 }
 
 const MOST_BYTES = 1024 * 1024;
-/**
- * The highest size of a multipart form in bytes. It is larger than the limit of other bodies, because PayPal accepts 50
- * MB of files in one call.
- */
+/** In bytes. A form may be larger than other bodies, because PayPal accepts 50 MB of files in one call. */
 const MOST_BYTES_OF_FORM = 64 * 1024 * 1024;
 const KEY = Symbol('raw body');
 
@@ -59,9 +53,7 @@ export function refuseForeignHost(ctx: Context): void {
     throw new SimulatorRefusal(403, 'not_local', 'The Host header must be localhost, 127.0.0.1 or [::1].');
 }
 
-/**
- * Refuses cross-site form posts by the header Sec-Fetch-Site, or by Origin if the browser does not send Sec-Fetch-Site.
- */
+/** Refuses cross-site form posts by Sec-Fetch-Site, or by Origin if the browser does not send Sec-Fetch-Site. */
 export function refuseCrossSite(ctx: Context): void {
   const [site, origin] = [ctx.get('sec-fetch-site'), ctx.get('origin')];
   const isExternal =
@@ -134,7 +126,6 @@ const BEGINS = {
   bmp: ['424d'],
   pdf: ['255044462d'],
 } as const;
-/** The file types that `isOfKind` knows. */
 type FileKind = keyof typeof BEGINS;
 
 /** Whether the first bytes and the name of a file match one of these types; `jpeg` counts as `jpg`. */

@@ -23,21 +23,14 @@ export interface Address {
   port: number;
 }
 
-/** What `startSimulator` needs: the data folder, the addresses, the clock, and the channels to simulate. */
 export interface SimulatorOptions {
-  /**
-   * The folder in which the simulator stores keys, accounts and ledger. The simulator creates a missing folder. Only
-   * one process at a time can use the folder.
-   */
+  /** The folder of keys, accounts and ledger, created if it is missing. Only one process at a time can use it. */
   dir: string;
   listen: Address;
   /** Addresses that serve only one channel each, without the `/<payWay>` prefix. */
   roots?: Partial<Record<PayWay, Address>>;
   log?: Core['log'];
-  /**
-   * The simulator multiplies the channels' delays by this number, for example the time until a notification is sent
-   * again. 1 = the real delays.
-   */
+  /** A factor for the channels' delays, e.g. the time until a notification is sent again. 1 = the real delays. */
   timeFactor?: number;
   /** How far the simulated clock is ahead of real time at the start (ms); by default the stored offset. */
   clockOffset?: number;
@@ -45,7 +38,6 @@ export interface SimulatorOptions {
   channelSimulators?: readonly ChannelSimulator[];
 }
 
-/** What `startSimulator` returns: the URLs of the simulator, and the function that stops it. */
 export interface RunningSimulator {
   url: string;
   /** The base URL of each channel that `options.roots` gives its own address. */
@@ -53,10 +45,7 @@ export interface RunningSimulator {
   close(): Promise<void>;
 }
 
-/**
- * Starts the simulator and resolves when the simulator listens. Rejects if an address is in use or the folder cannot be
- * used.
- */
+/** Starts the simulator. Resolves when it listens; rejects if an address is in use or the folder cannot be used. */
 export async function startSimulator(options: SimulatorOptions): Promise<RunningSimulator> {
   const {
     dir,
@@ -141,10 +130,7 @@ function closeServer(server: Server): Promise<void> {
   });
 }
 
-/**
- * Runs the simulator as a process of its own: reports the URL when the simulator listens, and stops at SIGTERM or
- * SIGINT.
- */
+/** Runs the simulator as a process of its own, until SIGTERM or SIGINT. */
 export async function runSimulator(options: SimulatorOptions, onReady: (url: string) => void): Promise<void> {
   const simulator = await startSimulator(options);
   onReady(simulator.url);

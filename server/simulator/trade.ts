@@ -1,6 +1,5 @@
 /**
- * Defines what a channel knows: orders, payments, refunds, money on hold, and dispute actions. Defines the ledger
- * entries that record their changes.
+ * Defines what a channel knows (orders, payments, refunds, holds, dispute actions) and the ledger entries of changes.
  */
 import { z } from 'zod';
 import type { PayWay } from '../payments/channel.ts';
@@ -33,7 +32,6 @@ export interface Offers {
   share: number;
 }
 
-/** No discounts and no profit shares: the payer pays the whole amount. */
 export const NO_OFFERS: Offers = { merchant: 0, channel: 0, share: 0 };
 
 /** A payment (Alipay, WeChat Pay) or a capture (PayPal). Amounts are minor units. */
@@ -78,9 +76,7 @@ export interface Refund {
    * payer's balance.
    */
   bankSaid?: 'S' | 'F';
-  /**
-   * The refund went to the merchant's own bank account, because the payer's account could not be credited (WeChat Pay).
-   */
+  /** The refund went to the merchant's own bank account, because the payer's could not be credited (WeChat Pay). */
   toMerchant?: boolean;
 }
 
@@ -114,7 +110,6 @@ export interface Trade {
   /** The simulator's random id, which is part of the URL of the payer page. At PayPal it is the order id. */
   id: string;
   payWay: PayWay;
-  /** Name of the account in the simulator. */
   account: string;
   /** The merchant's identifier of the order: out_trade_no; at PayPal invoice_id or custom_id. */
   orderNo: string;
@@ -140,11 +135,9 @@ export interface Trade {
   details: Record<string, unknown>;
 }
 
-/** The values that a channel simulator supplies when it creates a trade. */
 export type TradeDraft = Pick<Trade, 'payWay' | 'account' | 'orderNo' | 'scene' | 'subject' | 'minor' | 'currency'> &
   Partial<Pick<Trade, 'id' | 'state' | 'notifyUrl' | 'returnUrl' | 'cancelUrl' | 'expiresAt' | 'details'>>;
 
-/** The changes of a trade that the ledger records. */
 const ENTRY_TYPES = [
   'created',
   'scanned',
@@ -163,13 +156,9 @@ const ENTRY_TYPES = [
   'refund-reversed',
   'updated',
 ] as const;
-/** The change of a trade that a ledger entry records. */
 export type EntryType = (typeof ENTRY_TYPES)[number];
 
-/**
- * One change of a trade, as the append-only ledger records it. `minor` is in minor units. `at` is a time in RFC 3339 on
- * the simulated clock.
- */
+/** `minor` is in minor units. `at` is a time in RFC 3339 on the simulated clock. */
 export interface LedgerEntry {
   sequence: number;
   type: EntryType;
@@ -215,12 +204,10 @@ export function majorOf(trade: Pick<Trade, 'currency'>, minor: number): string {
   return majorText(money);
 }
 
-/** The actions by which a payer, a merchant or the channel changes a dispute. */
 const DISPUTE_ACTIONS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 /**
- * An action on a dispute. `amount` is in major units. For `lose`, `refund` says how the channel reports the lost money;
- * see `server/simulator/README.md`.
+ * `amount` is in major units. `refund`: how the channel reports money lost by `lose` (`server/simulator/README.md`).
  */
 export const DisputeAction = z.object({
   act: z.enum(DISPUTE_ACTIONS),

@@ -1,7 +1,4 @@
-/**
- * Creates and changes trades. Some exact amounts, such as 0.02, fix the outcome of a trade (`OUTCOMES`). A trade can
- * have discounts and profit shares (`Offers`).
- */
+/** Creates and changes trades. Some exact amounts, such as 0.02, fix the outcome of a trade (`OUTCOMES`). */
 import { randomInt, randomUUID } from 'node:crypto';
 import type { PayWay } from '../payments/channel.ts';
 import { majorText } from '../money.ts';
@@ -36,10 +33,7 @@ export function fixedOutcome(minor: number, currency: string): FixedOutcome | nu
   return Object.hasOwn(OUTCOMES, text) ? OUTCOMES[text]! : null;
 }
 
-/**
- * Sets the discounts and profit shares of an unpaid order. Throws SimulatorRefusal if the order is paid, or if its
- * channel or amount does not allow them.
- */
+/** Sets the discounts and profit shares of an unpaid order. Throws SimulatorRefusal if they are not allowed. */
 export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Offers): void {
   if (trade.state === 'paid')
     throw new SimulatorRefusal(409, 'already_paid', `Order ${trade.orderNo} is already paid.`);
@@ -74,16 +68,12 @@ function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Off
   return { merchant: back('merchant'), channel: back('channel'), share: back('share') };
 }
 
-/** Limits a search for trades to one channel, one account, or both. */
 interface TradeFilter {
   payWay?: PayWay;
   account?: string;
 }
 
-/**
- * All trades of the simulator. Trades are changed only by these functions, and each change is in the ledger before the
- * function returns.
- */
+/** Only these functions change trades, and each change is in the ledger before the function returns. */
 export interface Trades {
   create(draft: TradeDraft): Trade;
   byId(id: string): Trade | undefined;
@@ -110,10 +100,7 @@ export interface Trades {
   reopen(trade: Trade): void;
   /** Adds a refund in the given state; throws SimulatorRefusal when the refunds would exceed the payment. */
   refund(trade: Trade, refund: Omit<Refund, 'at' | 'doneAt' | 'moves' | 'offers' | 'feeBack'>): Refund;
-  /**
-   * Changes the state of a refund, for example from `processing` to `succeeded`. Also allows a change from `succeeded`
-   * to `failed`.
-   */
+  /** Changes the state of a refund, also from `succeeded` to `failed`. */
   moveRefund(trade: Trade, refund: Refund, state: Refund['state']): void;
   /** Calls `draw` until it returns an unused number, and reserves that number. */
   newNumber(draw: () => string): string;

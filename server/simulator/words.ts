@@ -3,7 +3,6 @@ import type { Language } from '../pages/language.ts';
 import type { EntryType, TradeState } from './trade.ts';
 import type { stageOf } from './faults.ts';
 
-/** The texts of the simulator's pages in one language. */
 export interface SimulatorWords {
   channels: Readonly<Record<PayWay, string>>;
   title: string;
@@ -52,9 +51,7 @@ export interface SimulatorWords {
   number: string;
   entries: Readonly<Record<EntryType, string>>;
   refused: string;
-  /**
-   * The text for each error code of the simulator. For an error code without a text, the message of the error is shown.
-   */
+  /** The text for each error code; for a code without a text, the message of the error is shown. */
   refusals: Readonly<Partial<Record<string, string>>>;
   /** The separator between two details of a payment, e.g. its state and an earlier declined attempt. */
   comma: string;

@@ -8,10 +8,7 @@ import type { Actor } from '../identity/ports.ts';
 import type { Mode } from '../payments/channel.ts';
 import { agentKeyPlace, type RequestCode } from './schemes/wechat.ts';
 
-/**
- * A change of a project's agent pay settings (for AI agents that pay with WeChat). Absent fields keep their stored
- * value.
- */
+/** A change of the agent pay settings (for AI agents that pay with WeChat). Absent fields keep their stored value. */
 interface AgentPayChange {
   developerId?: string | undefined;
   keyId?: string | undefined;
@@ -47,10 +44,6 @@ interface SettingPorts {
 
 type Acting = { actor: Actor; project: string };
 
-/**
- * The operations on a project's agent pay settings (for AI agents that pay with WeChat). The settings name the
- * developer account that requests payment codes from WeChat.
- */
 export type AgentPaySettings = ReturnType<typeof agentPaySettings>;
 
 /**
@@ -70,7 +63,6 @@ export function agentPaySettings({
   return {
     /** Returns the agent pay settings of a project. Throws NotFound if the project has none. */
     show: (project: string): Promise<AgentPayView> => store.read(async (tx) => viewOf(await read(tx, project))),
-    /** Creates or changes the agent pay settings of a project. */
     async set({ actor, project }: Acting, change: AgentPayChange): Promise<AgentPayView> {
       const mode = simulated ? 'simulator' : 'live';
       requireMode(mode);
@@ -107,8 +99,7 @@ export function agentPaySettings({
         return viewOf(row);
       }),
     /**
-     * Tests the stored key by requesting a payment code for payment data that does not exist. If the key is valid,
-     * WeChat responds with `PAY_DATA_UNKNOWN`.
+     * Requests a payment code for payment data that does not exist. A valid key gets `PAY_DATA_UNKNOWN` from WeChat.
      */
     async test(project: string): Promise<AgentPayTest> {
       const row = await store.read((tx) => read(tx, project));
@@ -157,10 +148,7 @@ export function agentPaySettings({
   }
 }
 
-/**
- * Returns the stored values of the fields that a change omits. A stored private key belongs to one mode and one
- * developer account. If the change is for another mode or developer account, the stored key is not returned.
- */
+/** A stored private key belongs to one mode and one developer account, so a change of either drops it. */
 function kept(before: AgentPayRow | undefined, mode: Mode, developerId: string | undefined): Partial<AgentPayRow> {
   if (!before) return { lastSuccessAt: null, lastFailureAt: null, lastFailure: null, skills: {} };
   if (before.mode === mode && (developerId ?? before.developerId) === before.developerId) return before;

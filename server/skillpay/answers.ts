@@ -20,14 +20,10 @@ export interface Redeemed {
     refundReason?: string;
   };
   headers: Record<string, string>;
-  /**
-   * Fields that the response contains beside `data`. Clients of some payment protocols, e.g. Alipay's agents, read them
-   * there.
-   */
+  /** Fields beside `data`; clients of some payment protocols, e.g. Alipay's agents, read them there. */
   beside?: Record<string, unknown>;
 }
 
-/** Why a call is answered with a 402. */
 interface Occasion {
   /** Why the proof of payment is refused. Absent = the order is not paid. */
   why?: Failure;
@@ -37,10 +33,7 @@ interface Occasion {
   members?: object;
 }
 
-/**
- * Creates the 402 for an order. The 402 contains the data of every payment scheme (protocol such as x402). A repeated
- * call gets the same order number and payment code.
- */
+/** Creates the 402 for an order. A repeated call gets the same order number and payment code. */
 export async function paymentRequired(
   { publicUrl, schemes }: Pick<SkillPorts, 'publicUrl' | 'schemes'>,
   unprepared: SkillPair,

@@ -7,10 +7,7 @@ import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/**
- * Time for which a claim is valid (seconds). A claim allows one process to run the handler of an order. A handler must
- * always end within this time.
- */
+/** Seconds for which a claim allows one process to run the handler. A handler must always end within this time. */
 const LEASE_SECONDS = 30;
 /** Maximum number of attempts to run the handler. If all attempts fail, the order is refunded. */
 export const MAX_ATTEMPTS = 5;
@@ -109,7 +106,6 @@ function obstacleOf(pair: SkillPair, forfeited: boolean, now: Date, due: boolean
   return obstacle && { ...obstacle, pair };
 }
 
-/** The columns that record the progress of the handler: its state, its claim and its attempts. */
 type Progress = Pick<
   SkillOrderRow,
   'fulfilment' | 'fencing' | 'attempts' | 'firstAttemptAt' | 'leasedUntil' | 'nextAttemptAt'
@@ -131,10 +127,7 @@ export function obstacleTo(work: Progress, now: Date, due: boolean): Obstacle | 
   return undefined;
 }
 
-/**
- * Returns the column values with which a new claim is stored. The fencing number increases, so that an earlier claim
- * can no longer store a result.
- */
+/** Returns the columns of a new claim. Its higher fencing number keeps earlier claims from storing a result. */
 export function claimPatch(work: Progress, now: Date): Progress {
   const leasedUntil = later(now, LEASE_SECONDS);
   return {

@@ -20,7 +20,6 @@ import {
 } from './errors.ts';
 import { type Skill, findSkill } from './resource.ts';
 
-/** The operations on calls that are paid with coins. */
 export interface CoinCalls {
   /**
    * Debits the coins and creates the order in one transaction. If the product has fixed content, the content and the
@@ -28,10 +27,7 @@ export interface CoinCalls {
    * money.
    */
   pay(caller: SkillCaller, request: SkillRequest, claim?: KeyClaim): Promise<Redeemed | undefined>;
-  /**
-   * Returns the content of a call that the application paid with coins. Returns undefined if no such call has this
-   * order number.
-   */
+  /** Returns the content of a call that the application paid with coins; undefined if there is none. */
   replay(caller: SkillCaller, orderNo: string, request: SkillRequest | undefined): Promise<Redeemed | undefined>;
   /** Returns the current state of a call. Returns undefined if no call paid with coins has this order number. */
   query(caller: SkillCaller, orderNo: string): Promise<CoinCallView | undefined>;
@@ -111,10 +107,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     return { ...row, ...patch };
   }
 
-  /**
-   * Returns the stored result of a call. If no result is stored, runs the handler. If another process is already
-   * running the handler, waits for its result.
-   */
+  /** Runs the handler, or waits while another process runs it. Every call returns the stored result. */
   async function deliver(orderNo: string, { mine }: { mine: boolean }): Promise<Redeemed> {
     const end = performance.now() + ports.patience.work;
     for (;;) {
@@ -136,10 +129,7 @@ export function coinCalls(ports: SkillPorts, work: CoinWork): CoinCalls {
     }
   }
 
-  /**
-   * Whether the project of the application is enabled, so that coins can be used. Otherwise the call is handled like a
-   * call that is paid with money, which returns the error to the caller.
-   */
+  /** Whether the project is enabled. If not, the call is handled like one paid with money, which returns the error. */
   async function isOpen({ clientId, project }: SkillCaller): Promise<boolean> {
     return store.read(async (tx) => {
       const app = await tx.apps.find({ clientId });
@@ -202,10 +192,7 @@ function requireSame(row: CoinCallRow, request: SkillRequest | undefined): void 
  */
 type Begun = { kind: 'begun'; work: Promise<void> } | Obstacle | { kind: 'over' };
 
-/**
- * Runs the handlers of calls that are paid with coins, under the same rules as for calls that are paid with money. Each
- * call gets one result.
- */
+/** Runs the handlers of calls that are paid with coins, under the same rules as for money. */
 interface CoinWork {
   /** Runs the handler of a call that is already claimed. Resolves when the attempt has ended, and never rejects. */
   perform(row: CoinCallRow): Promise<void>;
@@ -214,15 +201,9 @@ interface CoinWork {
    * job has already waited.
    */
   begin(orderNo: string, options?: { due?: boolean }): Promise<Begun>;
-  /**
-   * Returns the promise of the handler that this process is running for a call. undefined = this process runs no
-   * handler for the call.
-   */
+  /** The promise of the handler that this process runs for a call; undefined = it runs none. */
   underWay(orderNo: string): Promise<void> | undefined;
-  /**
-   * Runs the next step of a call, e.g. a retry. Only the job calls this function, after it has reserved the call for
-   * this process.
-   */
+  /** Runs the next step of a call, e.g. a retry. Only for the job, after it has reserved the call for this process. */
   resume(orderNo: string): Promise<void>;
   /** Resolves when this process runs no more handlers of calls that are paid with coins. */
   idle(): Promise<void>;
@@ -333,17 +314,13 @@ export function coinWork(ports: SkillPorts): CoinWork {
   }
 }
 
-/**
- * Locks the row of a call until the transaction ends. To avoid deadlocks, every transaction must lock this row before
- * the coin account.
- */
+/** To avoid deadlocks, every transaction must lock this row before the coin account. */
 async function lockCall(tx: Tx, orderNo: string): Promise<CoinCallRow> {
   const row = await tx.coinCalls.lock({ orderNo });
   if (!row) throw new NotFound('order');
   return row;
 }
 
-/** Stores the content of a call and records the event `skillpay.fulfilled`. */
 async function keepContent(
   { now, recordEvent }: Pick<SkillPorts, 'now' | 'recordEvent'>,
   tx: Tx,
@@ -389,10 +366,7 @@ function brokenOff({ failureCode, failureMessage }: CoinCallRow): HandlerFailed 
   return new HandlerFailed(failureCode ?? 'broken_off', message, { transient: false });
 }
 
-/**
- * The coin price of a resource, and the packages with which the user can buy this coin. A 402 contains them if the user
- * has too few coins.
- */
+/** The coin price, and the packages that sell the coin, for a 402 if the user has too few coins. */
 interface CoinsWanted {
   code: string;
   price: number;
@@ -435,7 +409,6 @@ export async function coinsWanted(
   });
 }
 
-/** Returns a call that was paid with coins in the form in which the API shows it. */
 function viewCoinCall(row: CoinCallRow) {
   const createdAt = row.createdAt.toISOString();
   return {

@@ -53,10 +53,7 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
     },
   };
 
-  /**
-   * Opens an exception (a case for an operator) if a refund that was reported as failed succeeds after all, although
-   * the content was delivered meanwhile.
-   */
+  /** Opens an exception (a case for an operator) if a refund reported as failed succeeds after the delivery. */
   async function listDelivered(tx: Tx, order: OrderRow, { refundNo, createdAt }: RefundRow): Promise<void> {
     const skill = await tx.skillOrders.find({ orderNo: order.orderNo });
     if (!skill?.fulfilledAt || skill.fulfilledAt <= createdAt) return;

@@ -18,23 +18,16 @@ import {
 import { type Content, HandlerFailed, asFailure, runHandler } from './handlers.ts';
 import type { SkillPair, SkillPorts } from './ports.ts';
 
-/**
- * Seconds until the next attempt to refund, while an open exception (a case for an operator) blocks refunds of the
- * order.
- */
+/** Seconds until the next refund attempt while an open exception (a case for an operator) blocks refunds. */
 const BLOCKED_SECONDS = 3600;
 
-/** Runs the handlers of paid orders. Each order gets one result. */
 export interface Fulfilment {
   /**
    * Claims an order, so that no other process runs its handler, and starts the handler. If the order cannot be claimed,
    * returns the reason. `work` resolves when the handler has ended, and never rejects.
    */
   begin(orderNo: string, options?: { due?: boolean }): Promise<{ claimed: Claimed; work?: Promise<void> }>;
-  /**
-   * Returns the promise of the handler that this process is running for an order. undefined = this process runs no
-   * handler for the order.
-   */
+  /** The promise of the handler that this process runs for an order; undefined = it runs none. */
   underWay(orderNo: string): Promise<void> | undefined;
   /**
    * Marks the order as failed permanently and refunds it. If the order failed before and its refund was blocked,
@@ -177,10 +170,7 @@ export function createFulfilment(ports: SkillPorts): Fulfilment {
     if (refundNo) await hurryRefund(refundNo);
   }
 
-  /**
-   * Stores the failure and creates the refund in one transaction. Returns the number of the refund, or undefined if no
-   * refund was created.
-   */
+  /** Stores the failure and the refund in one transaction. Returns undefined if no refund was created. */
   async function failForGood(tx: Tx, pair: SkillPair, failure: HandlerFailed): Promise<string | undefined> {
     const { order, skill } = pair;
     const { orderNo } = order;

@@ -1,7 +1,6 @@
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 
-/** The content that a handler returned: a text and its media type. */
 export interface Content {
   text: string;
   contentType: string;
@@ -22,7 +21,6 @@ export class HandlerFailed extends Error {
 /** Maximum size of content (bytes). Content is stored, and repeated calls get it again. */
 const MAX_CONTENT = 64 * 1024;
 
-/** The part of an order that its handler receives. */
 type HandledCall = Pick<SkillOrderRow, 'orderNo' | 'resource' | 'input' | 'handler'>;
 
 /** Failures of an HTTP request that a retry cannot fix. */
@@ -40,10 +38,7 @@ function checkedSize(content: Content): Content {
   return content;
 }
 
-/**
- * Returns the content of a product with fixed content. Returns undefined for HTTP handlers and for content that is too
- * large.
- */
+/** Returns the content of a product with fixed content; undefined for HTTP handlers and content that is too large. */
 export function readyContent(handler: SkillOrderRow['handler']): Content | undefined {
   const content = handler.handler === 'static' ? staticContent(handler) : undefined;
   return content && Buffer.byteLength(content.text) <= MAX_CONTENT ? content : undefined;
@@ -63,10 +58,7 @@ function staticContent({ content, contentType }: Static): Content {
   return { text: JSON.stringify(content ?? null), contentType: contentType ?? 'application/json' };
 }
 
-/**
- * Sends the caller's input to the URL of the HTTP handler with POST. The order number is sent as `Idempotency-Key`, so
- * that the receiver can recognise a retry.
- */
+/** The order number is sent as `Idempotency-Key`, so that the receiver can recognise a retry. */
 async function callUpstream(
   send: SendOutgoing,
   { orderNo, resource, input }: HandledCall,
@@ -100,10 +92,7 @@ function sendFailed(error: unknown): HandlerFailed {
   });
 }
 
-/**
- * Converts an HTTP status of the receiver to HandlerFailed. Redirects are not followed. A retry may succeed after
- * overload, a timeout or a server error.
- */
+/** Redirects are not followed. A retry may succeed after overload, a timeout or a server error. */
 function refusedBy(status: number): HandlerFailed {
   const transient = status >= 500 || status === 408 || status === 425 || status === 429;
   const code = status >= 300 && status < 400 ? 'upstream_redirected' : 'upstream_refused';

@@ -18,7 +18,6 @@ import type { SkillCaller, SkillPair, SkillPorts, SkillRequest } from './ports.t
 import { TooManyOffers } from './errors.ts';
 import { type Skill, findSkill, payableWays } from './resource.ts';
 
-/** The values from which the pay-per-call row of a new order is created. */
 interface Offered {
   request: SkillRequest;
   entries: OfferEntry[];
@@ -26,10 +25,7 @@ interface Offered {
   channel: Channel;
 }
 
-/**
- * If an application can create fewer unpaid offers than this before it reaches the limit, its offers are counted under
- * a lock.
- */
+/** If fewer offers than this are left before the limit, the offers are counted under a lock. */
 const NEAR = 100;
 
 interface OfferOptions {
@@ -38,16 +34,10 @@ interface OfferOptions {
   inPlaceOf?: string;
 }
 
-/**
- * Creates the order of a first call. The transaction also stores the price, the handler and the payment code, which
- * then never change.
- */
+/** Creates the order of a first call, with price, handler and payment code, which then never change. */
 export type MakeOffer = (caller: SkillCaller, request: SkillRequest, options?: OfferOptions) => Promise<SkillPair>;
 
-/**
- * Whether an order is open but has no payment data for the payer yet. The channel must then be called again with the
- * same order number.
- */
+/** Whether an open order has no payment data yet, so the channel must be called again with the same order number. */
 export function isUnplaced({ state, credential, expiresAt }: OrderRow, now: Date): boolean {
   return (state === 'created' || (state === 'pending' && credential === null)) && expiresAt > now;
 }
@@ -79,8 +69,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
       { kind: 'skillpay', active, claim, also },
     );
     const { orderNo } = order;
-    // The pay-per-call row was just written, and it does not change while the order is pending. So it is not read
-    // again.
+    // The pay-per-call row was just written and does not change while the order is pending, so it is not read again.
     if (written && order.state === 'pending') return { order, skill: written };
     return afterIntent({ orderNo }, () => store.read((tx) => readPair(tx, orderNo)));
   };
@@ -153,10 +142,7 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
     return offered;
   }
 
-  /**
-   * Returns Alipay's bill for an order: the text in the 402 from which Alipay's agents pay. A failure is only logged,
-   * because the offer can also be paid in other ways. The next 402 tries again.
-   */
+  /** A failure is only logged, because the offer can also be paid in other ways. The next 402 tries again. */
   async function billOf(channel: Channel, order: OrderRow, resource: string): Promise<string | null> {
     return agentBill(channel, order, resource).catch((error: unknown) => {
       ports.log('warn', 'an offer has no bill for Alipay agents; the next 402 tries again', {
@@ -199,25 +185,15 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
 
 const route = 'offer in place of another';
 
-/** Which channels the payer may use for the successor (the order that replaces an ended offer). */
 interface Wanted {
-  /**
-   * The only channel of the successor. Absent = all channels of the product, or the channel of the ended offer if that
-   * had only one.
-   */
+  /** Absent = all channels of the product, or the channel of the ended offer if that had only one. */
   payWay?: PayWay | undefined;
 }
 
-/**
- * Returns the order that replaces an offer that ended unpaid. Every call returns the same order. Returns undefined if
- * no new order can be created.
- */
+/** Returns the order that replaces an offer that ended unpaid, always the same; undefined if none can be created. */
 export type SuccessorOf = (caller: SkillCaller, ended: SkillPair, wanted: Wanted) => Promise<SkillPair | undefined>;
 
-/**
- * Creates the function that creates successors. A successor is the order that replaces an ended offer. The row of the
- * ended offer stores the order number of the successor.
- */
+/** Creates the function that replaces ended offers. The row of the ended offer stores the successor's order number. */
 export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf {
   const { store, now, log } = ports;
   return async (caller, ended, wanted) => {
@@ -245,9 +221,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     return offer(caller, request, { claim, inPlaceOf: orderNo });
   }
 
-  /**
-   * Returns an offer with its order. Returns undefined if the offer was deleted, because old unpaid offers are deleted.
-   */
+  /** Returns undefined if the offer was deleted, because old unpaid offers are deleted. */
   async function find(orderNo: string | null): Promise<SkillPair | undefined> {
     if (orderNo === null) return undefined;
     return store

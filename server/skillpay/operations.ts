@@ -23,20 +23,14 @@ import { type Redeem, redeemOffer } from './redeem.ts';
 import { ProofInvalid } from './errors.ts';
 import { findSkill, skillsOnSale } from './resource.ts';
 
-/** The parts of a call's HTTP request that the service needs to find a proof of payment or an Idempotency-Key. */
 interface CallFacts {
-  /** The request headers, which may contain proofs of payment. */
   headers: CallHeaders;
   /** The bytes of the request body before parsing. */
   rawBody: Uint8Array;
-  /**
-   * Returns the Idempotency-Key of the request. Called only if no proof of payment contains an order number. Throws if
-   * the key is malformed.
-   */
+  /** Called only if no proof of payment contains an order number. Throws if the key is malformed. */
   idempotencyKey: () => string | undefined;
 }
 
-/** A refund request of a merchant application. */
 interface SkillRefundRequest {
   outTradeNo: string;
   /** The amount to refund in major units. Absent = the whole amount that is not refunded yet. */
@@ -57,10 +51,7 @@ export function skillOperations(ports: SkillPorts) {
   const first = firstCall(ports, { offer, redeem, coins });
 
   return {
-    /**
-     * Calls a resource. The first call throws a 402 with the payment terms; a call with a valid proof of payment
-     * returns the paid content.
-     */
+    /** Calls a resource: throws a 402 with the payment terms, or returns the content for a valid proof of payment. */
     async call(caller: SkillCaller, request: SkillRequest | undefined, facts: CallFacts): Promise<Redeemed> {
       const { headers, rawBody } = facts;
       const read = ports.schemes.map((scheme) => scheme.read?.(headers, caller)).filter((one) => one !== undefined);
@@ -97,7 +88,6 @@ export function skillOperations(ports: SkillPorts) {
       const refund = await payments.refund(requesterOf(caller), { orderNo: outTradeNo, ...request }, claim);
       return { outTradeNo, ...refund };
     },
-    /** Returns the resources of a project that can be called now, with their prices. */
     async resources({ project }: { project: string }) {
       const skills = await skillsOnSale(store, project, now());
       return skills.map(({ code, name, description, priceMinor, currency, payWays, offerTtlSeconds, ...skill }) => {
@@ -117,7 +107,6 @@ export function skillOperations(ports: SkillPorts) {
         };
       });
     },
-    /** Returns pay-per-call statistics per application and resource. */
     async stats(filter: SkillStatsFilter) {
       const rows = await ports.reports.read((tx) => skillStats(tx, filter));
       return rows.map(({ revenueMinor, ...row }) => ({
@@ -126,12 +115,8 @@ export function skillOperations(ports: SkillPorts) {
         revenueMinor: Number(revenueMinor),
       }));
     },
-    /** Lets the payer of an order choose another channel. */
     choice: chooseWay(ports, successorOf),
-    /**
-     * Job: continues the work on one paid order, e.g. retries its handler. The job has reserved the order for this
-     * process.
-     */
+    /** Job: continues the work on one paid order, which the job has reserved for this process. */
     resume: resumeFulfilment(ports, fulfilment),
     /** Job: confirms to Alipay that the content was delivered. */
     confirmDelivery: (orderNo: string) => ports.confirmDelivery(orderNo),
@@ -149,9 +134,7 @@ async function found(proof: Proof): Promise<Proof> {
   return proof.find ? { ...proof, outTradeNo: await proof.find() } : proof;
 }
 
-/**
- * Returns the order number that the proofs contain. Throws ProofInvalid if two proofs contain different order numbers.
- */
+/** Throws ProofInvalid if two proofs contain different order numbers. */
 function numberOf(proofs: readonly Proof[]): string | undefined {
   const [first, ...others] = proofs.filter(({ outTradeNo }) => outTradeNo !== undefined);
   for (const { header, outTradeNo } of others)
@@ -160,7 +143,6 @@ function numberOf(proofs: readonly Proof[]): string | undefined {
   return first?.outTradeNo;
 }
 
-/** The pay-per-call operations that routes and jobs call. */
 export type SkillOperations = ReturnType<typeof skillOperations>;
 
 function priceOf(minor: bigint, currency: string): number {
@@ -269,7 +251,6 @@ function chooseWay(ports: SkillPorts, successorOf: SuccessorOf): PayerChoice {
     }
   }
 
-  /** Whether the price of the resource is still the price that the payer saw. */
   async function isSamePrice({ order, skill }: SkillPair): Promise<boolean> {
     const found = await findSkill(ports, order.project, skill.resource).catch((error: unknown) => {
       if (error instanceof AppError) return undefined;
@@ -283,7 +264,6 @@ function otherWays(pair: SkillPair): PayWay[] {
   return pair.skill.entries.flatMap(({ payWay }) => (payWay === pair.order.payWay ? [] : [payWay]));
 }
 
-/** Returns a pay-per-call order in the form in which the API shows it. */
 function viewSkillOrder({ order, skill }: SkillPair, refunds: readonly RefundRow[], stale: boolean) {
   const major = (minor: bigint) => majorNumber({ minor, currency: order.currency });
   return {

@@ -14,7 +14,6 @@ import type { PaymentCodes } from './schemes/code.ts';
 
 export type { SkillCaller, SkillPair } from './schemes/scheme.ts';
 
-/** The payment operations that pay-per-call uses. Orders of pay-per-call are ordinary orders. */
 export interface SkillPayments {
   /** Marks an order as paid by a payment that the channel has just confirmed. */
   settleProven: (order: OrderRow, outcome: Extract<Outcome, { kind: 'paid' }>) => Promise<OrderRow>;
@@ -29,15 +28,11 @@ export interface SkillPayments {
   refund: PaymentOperations['refund'];
   /** Creates the refund in the caller's transaction. The caller must have locked the order. */
   openRefund: (tx: Tx, order: OrderRow, intent: RefundIntent) => Promise<unknown>;
-  /**
-   * Runs the next step of a refund, e.g. queries the channel. The caller must have reserved the refund for this
-   * process.
-   */
+  /** Runs the next step of a refund. The caller must have reserved the refund for this process. */
   checkRefund: (refundNo: string) => Promise<void>;
   raise: (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 }
 
-/** A debit of a user's coins for one pay-per-call request. */
 interface CoinCharge {
   project: string;
   coin: string;
@@ -55,7 +50,6 @@ interface CoinCharges {
   giveBack: (tx: Tx, charge: CoinCharge) => Promise<void>;
 }
 
-/** The dependencies of the pay-per-call operations. */
 export interface SkillPorts extends Pick<
   Ports,
   'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'patience' | 'checkpoint' | 'log'
@@ -69,7 +63,6 @@ export interface SkillPorts extends Pick<
   charges: CoinCharges;
   /** Sends an HTTP request to the address of a handler, which an administrator configured. */
   send: SendOutgoing;
-  /** The payment schemes (protocols such as x402). Each 402 contains the payment data of every scheme. */
   schemes: readonly PaymentScheme[];
   /** Seconds for which an offer can be paid. A product may set another time. */
   offerTtlSeconds: number;
@@ -82,7 +75,6 @@ export interface SkillPorts extends Pick<
   simulated: boolean;
 }
 
-/** The body of a pay-per-call request. */
 export interface SkillRequest {
   resource?: string | undefined;
   input?: unknown;

@@ -25,10 +25,7 @@ import {
 /** Maximum number of successors (replacing orders) that are followed, starting from the offer that the caller named. */
 const MAX_LINKS = 8;
 
-/**
- * Handles a repeated call that contains an order number. Returns the content, or throws the reason why the content is
- * not returned.
- */
+/** Returns the content, or throws the reason why the content is not returned. */
 export type Redeem = (
   caller: SkillCaller,
   outTradeNo: string,
@@ -88,9 +85,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (digest(named) !== skill.bodyDigest) throw new ResourceMismatch();
   }
 
-  /**
-   * Reads the state of the order from the channel and from the stored notifications, never from the caller's request.
-   */
+  /** The state comes from the channel and the stored notifications, never from the caller's request. */
   async function look(caller: SkillCaller, { order, skill }: SkillPair): Promise<Look> {
     const { order: now, ...seen } = await lookAt(caller, order);
     return { pair: { order: now, skill }, ...seen };
@@ -108,20 +103,14 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return { order: seen.order, silent: seen.stale, ...skipped };
   }
 
-  /**
-   * Queries the channel about an order that expired, because it may have been paid late. An order that the merchant or
-   * an administrator closed is not queried.
-   */
+  /** An expired order may have been paid late. One that the merchant or an administrator closed is not queried. */
   async function lookLate(order: OrderRow): Promise<{ order: OrderRow; silent: boolean }> {
     if (isOnPurpose(order) || order.paid > 0n) return { order, silent: false };
     const seen = await payments.refresh(order, { cause: 'redeem', actor: `app:${order.clientId}` });
     return { order: seen.order, silent: seen.stale };
   }
 
-  /**
-   * DevMode: makes the simulator pay the order, so that no code must be scanned. Then the order is handled like any
-   * other paid order.
-   */
+  /** DevMode: makes the simulator pay the order; then it is handled like any other paid order. */
   async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Seen> {
     const { orderNo } = order;
     await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));
@@ -166,10 +155,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     }
   }
 
-  /**
-   * Throws an error that says why the handler cannot be run. In the other cases it returns, and the caller must read
-   * the stored state again.
-   */
+  /** Throws the error that says why the handler cannot be run. If it returns, the caller must read the state again. */
   async function decline(claimed: Exclude<Claimed, { kind: 'claimed' }>, call: Call): Promise<void> {
     const { order, skill } = claimed.pair;
     if (claimed.kind === 'refunded') throw new OrderRefunded(order.orderNo);
@@ -179,10 +165,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     if (claimed.kind === 'failed' && order.refunded < order.paid) throw await notRefunded(order, skill);
   }
 
-  /**
-   * Returns the error for an order whose handler failed and whose payment is not refunded yet. Either the refund is in
-   * progress, or it failed too.
-   */
+  /** Returns the error for a failed handler: the refund is in progress, or it failed too. */
   async function notRefunded({ orderNo }: OrderRow, { refundNo, failureMessage }: SkillPair['skill']): Promise<Error> {
     const reason = failureMessage ?? '';
     const refund = refundNo === null ? undefined : await store.read((tx) => tx.refunds.find({ refundNo }));

@@ -9,7 +9,6 @@ import type { ActiveChannel } from '../payments/ports.ts';
 import type { SkillPorts } from './ports.ts';
 import { ResourceRequired } from './errors.ts';
 
-/** A product of the kind `skill`, which can be called as a resource. */
 export type Skill = ProductRow & { resource: NonNullable<ProductRow['resource']> };
 
 /** Returns the skills of a project that are on sale now, sorted by code. */
@@ -42,7 +41,6 @@ export async function findSkill(
   return product;
 }
 
-/** A channel with which a resource can be paid now. */
 interface PayableWay extends OfferEntry {
   active: ActiveChannel;
 }
@@ -86,10 +84,7 @@ const DEMO = 'demo';
 /** The id of the demo skill. It distinguishes the demo skill from a merchant's product with the code `demo`. */
 const DEMO_ID = '00000000-0000-4000-8000-0000000de000';
 
-/**
- * With Debug, creates the demo skill (0.10 CNY) in the project `default`. Without Debug, deletes it. Called at every
- * start.
- */
+/** With Debug, creates the demo skill (0.10 CNY) in the project `default`; without, deletes it. Runs at every start. */
 export async function seedDemo(store: Store, debug: boolean, now: Date): Promise<void> {
   await store.transaction(async (tx) => {
     if (debug) await tx.products.insertIfNew(demoRow(now));

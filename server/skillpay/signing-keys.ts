@@ -4,10 +4,7 @@ import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 
-/**
- * The keys that sign payment codes and receipts. Each mode has its own Ed25519 key pair, and the private keys are
- * stored encrypted.
- */
+/** The keys of payment codes and receipts: one Ed25519 pair for each mode, the private keys stored encrypted. */
 export interface SigningKeys {
   /**
    * Loads the key of a mode, and creates it if the mode has none. Must not be called inside a transaction, because a
@@ -19,10 +16,7 @@ export interface SigningKeys {
    * for the mode. With `signer` (a DID), the `kid` is a DID URL.
    */
   sign(mode: Mode, typ: string, claims: object, signer?: string): Promise<string>;
-  /**
-   * Returns the public keys of all keys that were ever used, the newest first (RFC 7517). Simulator keys are included
-   * only if the simulator is enabled.
-   */
+  /** Returns all public keys ever used, newest first (RFC 7517); simulator keys only if the simulator is enabled. */
   publicKeys(): Promise<{ keys: Record<string, unknown>[] }>;
 }
 
@@ -32,10 +26,7 @@ interface LoadedKey {
   until: number;
 }
 
-/**
- * A loaded key is used for this time (ms). After that it is read again, because another replica may have created a
- * newer key.
- */
+/** After this time (ms) a key is read again, because another replica may have created a newer one. */
 const KEPT_MS = 60_000;
 
 /** Creates the functions that sign payment codes and receipts. */
@@ -48,7 +39,6 @@ export function createSigningKeys({
   store: Store;
   encryption: Pick<Encryption, 'encrypt' | 'open'>;
   now: () => Date;
-  /** Whether the simulator is enabled. */
   simulated: boolean;
 }): SigningKeys {
   const loaded = new Map<Mode, LoadedKey>();
@@ -78,10 +68,7 @@ export function createSigningKeys({
     },
   };
 
-  /**
-   * Creates the first signing key of a mode (`simulator`, `sandbox` or `live`). A lock prevents several replicas from
-   * each creating a key.
-   */
+  /** A lock prevents several replicas from each creating a key. */
   async function make(mode: Mode) {
     const pair = await generateKeyPair('EdDSA', { crv: 'Ed25519', extractable: true });
     const { kty, crv, x } = await exportJWK(pair.publicKey);

@@ -7,10 +7,8 @@ import type { Config } from '../../config/config.ts';
  */
 export type Ending = 'stop' | 'leave';
 
-/** The facts that a ready service logs or prints. */
 export interface ReadyFacts {
   version: string;
-  /** The URL on which the service listens. */
   address: string;
   publicUrl: string;
   /** URL of the API explorer; null = it is not served. */
@@ -24,9 +22,7 @@ export interface ReadyFacts {
   debug: boolean;
   /** The number of workers, if there are several. */
   workers?: number;
-  /**
-   * What must be set up before the first payment is possible: an administrator or a channel; null = nothing is missing.
-   */
+  /** What must be set up before the first payment; null = nothing is missing. */
   lacks: 'administrator' | 'channel' | null;
   pid: number;
 }
@@ -38,9 +34,7 @@ export interface Life {
   ends: Promise<Ending>;
   openSimulator(config: Config): Promise<{ url: string; close(): Promise<void> } | undefined>;
   openMetrics(registry: Registry, config: Config): Promise<{ port?: number; close(): Promise<void> }>;
-  /**
-   * If true, `ready` prints the facts for a person at the terminal. If false, the service writes the facts to its log.
-   */
+  /** True: `ready` prints the facts for a person at the terminal. False: the service logs them. */
   tells: boolean;
   /** Called when requests are accepted and jobs run. */
   ready(facts: ReadyFacts): void;
@@ -49,10 +43,8 @@ export interface Life {
 /** A message from a worker to its supervisor. */
 export type WorkerWord = FirstWord | { pay: 'figures'; figures: Figures };
 
-/** The first message of a worker: its start succeeded or failed. */
 export type FirstWord = { pay: 'ready'; facts: ReadyFacts } | { pay: 'failed'; error: StartError };
 
-/** The metrics of one process, as prom-client returns them. */
 export type Figures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
 
 /** A message from the supervisor to a worker. */

@@ -10,7 +10,6 @@ import { createLogger } from '../http/logger.ts';
 import { listenForMetrics } from '../http/metrics.ts';
 import type { Figures, FirstWord, ReadyFacts, SupervisorWord, StartError, WorkerWord } from './life.ts';
 
-/** The dependencies of a supervisor. */
 interface SupervisorParts {
   /**
    * Reads the configuration again when SIGHUP arrives, because the number of workers may have changed. Throws if the
@@ -99,9 +98,7 @@ export async function supervise(config: Config, { load, simulatorUrl, onReady }:
     return word;
   }
 
-  /**
-   * Starts workers until `wanted` workers serve. Calls may overlap, so workers that are still starting are counted too.
-   */
+  /** Calls may overlap, so workers that are still starting are counted too. */
   async function fillUp(): Promise<void> {
     while (!stopping && serving.size < wanted) {
       if (areComing()) {
@@ -128,8 +125,7 @@ export async function supervise(config: Config, { load, simulatorUrl, onReady }:
     try {
       ({ workers: wanted } = load().server);
       logger.info({ workers: serving.size, wanted }, 'replacing all workers');
-      // Waits for workers that are still starting, so that they are replaced too: they may have loaded the previous
-      // configuration.
+      // Workers that are still starting may have loaded the previous configuration, so they are replaced too.
       await Promise.all(starting);
       const old = [...serving];
       for (const worker of old) {
@@ -195,7 +191,6 @@ function rebuilt({ name, message, code, status, options }: StartError): Error {
   return Object.assign(new Error(message), { name, code, status, options });
 }
 
-/** The summed metrics of all workers. */
 interface GatheredFigures {
   readonly contentType: string;
   /** Includes a worker's metrics from now on. After the worker ends, its counters stay included. */
@@ -207,8 +202,8 @@ interface GatheredFigures {
 const FIGURES_PATIENCE_MS = 2_000;
 
 /**
- * Sums the metrics of the workers. Prometheus takes a decreasing counter for a restart and would count everything twice. So the
- * counters of an ended worker stay, and a worker that does not respond counts with its last metrics.
+ * Sums the metrics of the workers. Prometheus takes a decreasing counter for a restart and would count everything
+ * twice. So the counters of an ended worker stay, and a worker that does not respond counts with its last metrics.
  */
 export function gatherFigures(patienceMs = FIGURES_PATIENCE_MS): GatheredFigures {
   const last = new Map<Worker, Figures>();

@@ -214,7 +214,7 @@ const FAULTS: readonly Planted[] = [
     found: {
       check: 'webhooks',
       status: 'degraded',
-      detail: /^app_1: 1 failed and are tried again, 0 .* \(HTTP 502\)$/,
+      detail: /^app_1: 1 deliveries failed and are retried, 0 .* \(HTTP 502\)$/,
       fix: /^payctl app webhook deliveries app_1$/,
     },
   },

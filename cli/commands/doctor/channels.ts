@@ -23,10 +23,7 @@ import {
 /** Error codes that mean a network problem or an overloaded channel, not a wrong configuration. */
 const SILENT = new Set(['timeout', 'network', 'busy', 'http_status']);
 
-/**
- * Checks every enabled channel: whether its configuration is complete, whether the channel answers a signed test
- * request, and whether its notifications can arrive.
- */
+/** Checks the configuration, the answer to a signed test request and the notifications of every enabled channel. */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
   const configs = await ofEveryProject(api, (project) =>
     api.page(`${CHANNEL_CONFIGS}/list`, { project }).then(({ rows }) => rows),
@@ -83,7 +80,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   );
 }
 
-/** Warns about verification keys that were uploaded but are not trusted. The cause is a rotation in progress, or an attacker's upload. */
+/** A verification key that is not trusted comes from a rotation in progress, or from an attacker's upload. */
 function waitingForTrust(row: Row): Finding[] {
   const [project, payWay] = [plain(row['project']) || 'default', plain(row['payWay'])];
   return rowsOf(row['untrusted']).map(({ id, kind, fingerprint }) =>
@@ -95,10 +92,7 @@ function waitingForTrust(row: Row): Finding[] {
   );
 }
 
-/**
- * Warns about notifications that the service refused. After a refusal the service learns of a payment only later, when
- * it queries the channel.
- */
+/** After the service refused a notification, it learns of the payment only when it queries the channel. */
 function refusedNotices(row: Row): Finding[] {
   const refused = row['refusedNotices'] as Row | null | undefined;
   if (refused?.['isOpen'] !== true) return [];
@@ -117,10 +111,7 @@ function rowsOf(value: unknown): Row[] {
   return Array.isArray(value) ? (value as Row[]) : [];
 }
 
-/**
- * Reports a channel's status from its recent calls. Used for administrators with the role `viewer`, who may not send
- * test requests.
- */
+/** Uses a channel's recent calls, because administrators with the role `viewer` may not send test requests. */
 function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
   if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
@@ -132,10 +123,7 @@ function known(name: string, row: Row): Finding {
   );
 }
 
-/**
- * Checks that the channels can reach the public URL of the service. The public URL is taken from the address of the
- * token endpoint.
- */
+/** The public URL is taken from the address of the token endpoint. */
 async function checkNotices(api: Context['api'], configs: readonly Row[]): Promise<Finding[]> {
   const real = configs.filter(({ mode, enabled }) => mode !== 'simulator' && enabled === true);
   if (real.length === 0) return [];
@@ -150,10 +138,7 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
   return noticesArrive(new URL(endpoint).origin, names);
 }
 
-/**
- * Checks the expiry of the certificates in use. Also finds keys whose mode (e.g. sandbox) differs from the mode of
- * their channel.
- */
+/** Checks the expiry of the certificates in use, and finds keys whose mode differs from that of their channel. */
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });
@@ -185,10 +170,6 @@ export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   return [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
 }
 
-/**
- * Whether a key belongs to a mode that its channel does not use: a simulator key of a channel in another mode, or a
- * sandbox key of a live channel.
- */
 function isOfOtherMode({ trust, mode, present }: Row): boolean {
   if (trust === null || trust === undefined || present === null) return false;
   return (mode === 'simulator' && present !== 'simulator') || (mode === 'sandbox' && present === 'live');
@@ -198,10 +179,7 @@ function isInUse({ mode, account, present, presentAccount }: Row): boolean {
   return typeof mode !== 'string' || present === null || (mode === present && account === presentAccount);
 }
 
-/**
- * Calls `read` for each project and returns the rows of all projects in one list. If a request fails, returns the
- * error.
- */
+/** Calls `read` for each project and returns the rows of all projects, or the error of a failed request. */
 export async function ofEveryProject(
   api: Context['api'],
   read: (project: string) => Promise<Row[]>,

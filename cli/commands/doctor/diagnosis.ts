@@ -104,10 +104,7 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
   );
 }
 
-/**
- * Two-person approval needs two approvers. Accounts that one administrator changed recently cannot approve for each other,
- * because that administrator may control both.
- */
+/** Accounts that one administrator changed recently cannot approve for each other: one person may control both. */
 function approverFindings({ approvers }: Diagnosed): Finding[] {
   if (approvers === null || approvers > 1) return [];
   return [

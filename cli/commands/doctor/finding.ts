@@ -6,7 +6,6 @@ import { plain, type Row } from '../../values.ts';
 
 export type { Finding } from '../../findings.ts';
 
-/** API path of the channel configurations. */
 export const CHANNEL_CONFIGS = '/api/v1/payment/config';
 
 /** A failed check: a skill (a product that is paid per call) has a handler URL that the service refuses to call. */
@@ -51,10 +50,7 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> 
   }
 }
 
-/**
- * Returns a warning that the data for a check could not be read. Returns nothing if the login is invalid or the service
- * does not respond, because another check already reports this.
- */
+/** Warns that the data for a check could not be read, unless another check already reports the cause. */
 export function unreadable(check: string, error: CliError): Finding[] {
   if (error.exitCode === EXIT.notLoggedIn || error.exitCode === EXIT.tryAgain) return [];
   return [degraded(check, error.message, error.options.hint ?? 'payctl whoami')];
@@ -87,10 +83,7 @@ export function channelName(project: string, payWay: string): string {
   return project === 'default' ? payWay : `${project}/${payWay}`;
 }
 
-/**
- * A warning about a key whose mode (e.g. sandbox) differs from the mode of its channel. The operator should delete or
- * distrust the key.
- */
+/** A warning about a key whose mode (e.g. sandbox) differs from the mode of its channel. */
 export function otherMode({ id, project, payWay, kind, mode, present, trusted }: OtherModeKey): Finding {
   const name = channelName(project, payWay);
   const what = `${kind} ${id} came with mode ${mode}`;
@@ -113,8 +106,7 @@ export function fixOf(payWay: string, field: string, ofProject: string): string 
 
 /**
  * A failed check for a channel whose configuration lacks fields or keys; only a warning if the channel is disabled.
- * `others` are stored keys of the missing kinds that belong to another account or to another mode (live, sandbox or
- * simulator).
+ * `others` are stored keys of the missing kinds that belong to another account or another mode.
  */
 export function lacking(
   project: string,
@@ -159,10 +151,7 @@ export function nothingConfigured(enabled: number): Finding[] {
   return [failed('channels', 'no channel is configured and enabled, so no payment is possible', SET_A_CHANNEL)];
 }
 
-/**
- * Reports a clock difference of at least 5 s as a warning. From 60 s the check fails, because signatures are valid only
- * for minutes.
- */
+/** Warns from 5 s of clock difference. From 60 s the check fails, because signatures are valid only for minutes. */
 export function clockFinding(between: string, seconds: number): Finding[] {
   const skew = Math.round(Math.abs(seconds));
   if (skew < SKEW_WARN_SECONDS) return [];

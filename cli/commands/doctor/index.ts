@@ -25,15 +25,11 @@ import {
   unreadable,
 } from './finding.ts';
 
-/**
- * Hints for errors after which the service may still be running. The default hint `payctl server start` would start a
- * second process.
- */
+/** After these errors the service may still run, and the default hint `payctl server start` would start another one. */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'look at the network in between, and at the load and the log of the server',
 };
 
-/** Checks that only the owner can access the files of payctl. */
 async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
   for (const name of ['', 'contexts.json', 'credentials.json']) {
     const path = join(folder, name);
@@ -43,10 +39,6 @@ async function checkSettings({ sessions: { folder } }: Context): Promise<Finding
   return [ok('files', `${folder} is private`)];
 }
 
-/**
- * Checks that the service runs, that payctl uses HTTPS for a server on another machine, and that clock and database are
- * in order.
- */
 async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
   const { server, label } = await target();
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
@@ -73,10 +65,6 @@ function clock({ headers }: Answer, now: Date): Finding {
   return off ?? ok('clock', 'in sync with the server');
 }
 
-/**
- * Checks that the login is valid, that a server on another machine does not run in Debug mode, and that the database
- * has disk space.
- */
 async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
   const place = await target();
   const token = await attempt(() => findToken(terminal, sessions, place));
@@ -112,20 +100,17 @@ const OVERDUE_MS = 3_600_000;
 /** Kinds of exceptions (cases for an operator) that concern no order of this service. */
 const WITHOUT_ORDER: ReadonlySet<unknown> = new Set(['unmatched_notice', 'order_unknown_here', 'line_unreadable']);
 
-/** Checks that no exception (a case for an operator) is open. */
 async function checkExceptions({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
   if (!first) return [ok('exceptions', 'none open')];
-  // payctl advises `payctl explain` only for a single exception with an order, because this command needs an order
-  // number.
+  // `payctl explain` needs an order number, so it is advised only for a single exception with an order.
   const isExplained = answer.rows.length === 1 && !WITHOUT_ORDER.has(first['kind']);
   const fix = isExplained ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
   return [degraded('exceptions', `${countText(answer.rows, answer.nextCursor)} open`, fix)];
 }
 
-/** Checks that no refund has the status `abnormal`. */
 async function checkRefunds({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
   if (answer instanceof CliError) return unreadable('refunds', answer);
@@ -141,7 +126,6 @@ async function checkRefunds({ api }: Context): Promise<Finding[]> {
 /** A refund that waits for approval longer than this is reported as forgotten. */
 const FORGOTTEN_MS = 3 * 86_400_000;
 
-/** Counts the requests that wait for the approval of a second administrator. */
 async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
   if (answer instanceof CliError) return unreadable('approvals', answer);
@@ -155,8 +139,8 @@ async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
 }
 
 /**
- * Finds orders that are still open long after their expiry, which means that the workers have stopped. Simulator orders count
- * only in Debug mode or on staging, because the service processes them only there.
+ * Orders that are still open long after their expiry mean that the workers have stopped. Simulator orders count only in
+ * Debug mode or on staging, because the service processes them only there.
  */
 async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   const before = new Date(terminal.now().getTime() - OVERDUE_MS);
@@ -185,10 +169,7 @@ function countText(rows: readonly Row[], nextCursor: string | null): string {
   return `${rows.length}${nextCursor === null ? '' : ' or more'}`;
 }
 
-/**
- * Checks every enabled skill (a product that is paid per call): whether the service can call its handler URL. Otherwise
- * the service refunds paid calls.
- */
+/** The service refunds the paid calls of a skill whose handler URL it cannot call. */
 async function checkHandlers({ api }: Context): Promise<Finding[]> {
   const skills = await ofEveryProject(api, async (project) => {
     const rows = [];
@@ -237,7 +218,6 @@ export function define(command: Command, context: ContextOf): void {
   ).action((flags: DoctorFlags) => run(context(), flags));
 }
 
-/** Runs every check and prints all results, including passed checks. */
 async function run(context: Context, flags: DoctorFlags): Promise<void> {
   const { terminal } = context;
   const checks = flags.offline ? await offlineChecks() : ONLINE;

@@ -23,7 +23,6 @@ import {
   type Finding,
 } from './finding.ts';
 
-/** Recognizes lines with a secret in a configuration file. */
 const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
 
 /** Finds the path of the private key that the service uses to log in to PostgreSQL. */

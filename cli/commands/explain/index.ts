@@ -9,7 +9,6 @@ import { type Row, lookOf, visible } from '../../values.ts';
 import { ORDERS, ORDER_VIEW } from '../views.ts';
 import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
 
-/** The width and the colours of the terminal on which payctl draws an explanation. */
 interface PageSpace {
   columns: number;
   style: Style;
@@ -19,9 +18,7 @@ const LABEL = 7;
 /** Maximum line width in terminal columns. Longer lines are hard to read. */
 const PROSE = 100;
 
-/**
- * Draws an explanation for a terminal: labels on the left, wrapped sentences on the right, and the timeline at the end.
- */
+/** Draws an explanation for a terminal: labels left, wrapped sentences right, the timeline at the end. */
 export function drawPage(sections: readonly Section[], space: PageSpace): string {
   return sections
     .map((section) =>
@@ -44,10 +41,7 @@ function draw({ label, cells, look, command }: Line, { columns, style }: PageSpa
   return lines.map((text, index) => `${style('dim', padTo(index === 0 ? head : '', LABEL))}  ${text}`);
 }
 
-/**
- * Formats the line about one object, e.g. a refund: its number, its state and further details. If the line is too long,
- * the details wrap to the next lines.
- */
+/** Formats the line about one object, e.g. a refund. Details that do not fit wrap to the next lines. */
 function headed(first: string, look: string, [state = '', ...more]: string[], room: number, style: Style): string[] {
   const start = `${style('bold', first)}  ${painted(style, look, state)}`;
   const tail = more.join('  ');
@@ -55,7 +49,6 @@ function headed(first: string, look: string, [state = '', ...more]: string[], ro
   return [start, ...wrap(tail, room)];
 }
 
-/** Joins cells with ` · `. A cell that does not fit starts a new line. */
 function filled(cells: readonly string[], room: number): string[] {
   const lines: string[] = [];
   for (const cell of cells) {
@@ -72,10 +65,7 @@ function painted(style: Style, look: string | undefined, text: string): string {
   return color ? style(color, text) : text;
 }
 
-/**
- * Formats each step of the timeline as one line. A step with the same time as the previous step shows no time. If the
- * line is too long, the details wrap.
- */
+/** A step with the same time as the previous step shows no time. */
 function story(lines: readonly Line[], { columns, style }: PageSpace): string[] {
   const steps = lines.map(({ cells }) => cells.map(visible));
   const times = Math.max(...steps.map(([at = '']) => displayWidth(at)));
@@ -135,10 +125,6 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
   return { explanation, timeline, order } as unknown as Found;
 }
 
-/**
- * Prints the explanation. On a terminal it is a text with labels on the left. In a pipe it is tab-separated lines. JSON
- * contains the explanation and the timeline.
- */
 async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
   if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
@@ -148,7 +134,6 @@ async function run({ api, print, terminal, flags }: Context, orderNo: string): P
   await terminal.out.write(isPage ? drawPage(sections, { columns, style }) : sections.flatMap(labelled).join(''));
 }
 
-/** Returns the explanation and the timeline for JSON output. The order itself is not included. */
 async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   const path = `${ORDERS}/${segment(orderNo)}`;
   const [explanation, { rows: timeline }] = await Promise.all([
@@ -158,10 +143,7 @@ async function bare(api: ApiClient, orderNo: string): Promise<Row> {
   return { ...explanation, timeline };
 }
 
-/**
- * Converts a section (lines about one subject) to tab-separated lines for a pipe. Each line starts with a label such as
- * `refund-why`. The first part of the label is the subject.
- */
+/** Tab-separated lines for a pipe. Each starts with a label such as `refund-why`, whose first part is the subject. */
 function labelled({ title, lines }: Section): string[] {
   const owner = { order: '', refunds: 'refund', exceptions: 'exception', bills: 'bill', story: 'step' }[title];
   return lines.map(({ label, cells }) =>

@@ -1,6 +1,5 @@
 import { type Row, minorMoney, money, plain, relativeTime, valueOf } from '../../values.ts';
 
-/** One step of an order's timeline. */
 interface Step {
   at: string;
   kind: string;
@@ -8,10 +7,7 @@ interface Step {
   detail?: Row;
 }
 
-/**
- * The texts of a timeline step, in columns: a symbol or the kind of step, a summary, and details such as the cause or
- * the result.
- */
+/** The columns of a step: a symbol or the kind, a summary, and details such as the cause or the result. */
 function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
@@ -41,10 +37,6 @@ function moveWords(read: Read): string {
   return from === read('toState') ? `${what}stays ${from}` : `${what}${from || '–'} → ${read('toState')}`;
 }
 
-/**
- * Returns what caused a change of state and who did it, and what the channel reported, e.g. the amount, the payer or an
- * error code.
- */
 function moveCause(read: Read, detail: Row): string {
   const minor = valueOf(detail, 'outcome.amount.minor');
   const said = [
@@ -61,10 +53,6 @@ function messageWords(read: Read): string {
   return [read('payWay'), read('call')].filter(Boolean).join(' ');
 }
 
-/**
- * The result of a message from or to the channel: status or error, duration, how often it was repeated, the key that
- * verified its signature, and the channel's request id.
- */
 function messageResult(read: Read, time: (at: unknown) => string): string {
   const took = read('durationMs') ? `${read('durationMs')} ms` : '';
   const key = read('key') || read('verifiedBy');
@@ -73,7 +61,6 @@ function messageResult(read: Read, time: (at: unknown) => string): string {
   return [read('status'), read('note'), took, often, key && `verified by ${key}`, support].filter(Boolean).join(', ');
 }
 
-/** The result of a webhook delivery: last status, number of attempts and time of the next attempt. */
 function deliveryResult(read: Read, time: (at: unknown) => string): string {
   const tries = read('attempts') === '1' ? '1 try' : `${read('attempts') || '0'} tries`;
   const again = read('nextAttemptAt') && `next ${time(read('nextAttemptAt'))}`;
@@ -84,15 +71,12 @@ function resolution(read: Read): string {
   return [read('resolution'), read('reason')].filter(Boolean).join(': ');
 }
 
-/** What the service will do next about the order, and when. `at` is null while the action is in progress. */
+/** What the service will do next about the order. `at` is null while the action is in progress. */
 interface Next {
   action: string;
   at: string | null;
 }
 
-/**
- * The service's explanation of an order: its current state, the reason, the next action, the amounts and the refunds.
- */
 interface Explanation {
   orderNo: string;
   status: string;
@@ -125,20 +109,13 @@ interface Explanation {
   refusedNotices?: { why: string; detail: string; change: string; count: number; at: string } | null;
 }
 
-/**
- * The three API responses from which payctl explains an order: the service's explanation, the timeline, and the order
- * itself.
- */
 export interface Found {
   explanation: Explanation;
   timeline: readonly Step[];
   order: Row;
 }
 
-/**
- * One output line with a label and texts (`cells`). On a terminal the texts are joined; in a pipe they are separated by
- * tabs.
- */
+/** On a terminal the cells are joined; in a pipe they are separated by tabs. */
 export interface Line {
   label: string;
   cells: readonly string[];
@@ -148,16 +125,12 @@ export interface Line {
   command?: boolean;
 }
 
-/** A group of output lines about one subject, e.g. about the refunds of an order. */
 export interface Section {
   title: 'order' | 'refunds' | 'exceptions' | 'bills' | 'story';
   lines: readonly Line[];
 }
 
-/**
- * Splits the explanation into sections, most important first. If `now` is given, times are relative; otherwise they are
- * ISO timestamps.
- */
+/** Splits the explanation into sections, most important first. Times are ISO timestamps unless `now` is given. */
 export function sectionsOf({ explanation, timeline, order }: Found, now?: Date): Section[] {
   const { currency } = explanation.equation;
   const time = (at: unknown): string => (now ? relativeTime(at, now) : plain(at));
@@ -193,8 +166,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [kind, id] },
-        // The advice for the order is already printed above. If that text starts with the advice for this exception,
-        // the advice is not printed again.
+        // The advice is omitted if the advice for the order, which is printed above, already begins with it.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },
@@ -207,10 +179,6 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
   return sections.filter(({ lines }) => lines.length > 0);
 }
 
-/**
- * Output lines for the entries of the channel's bills about this order, and for the differences between the bills and
- * the order.
- */
 function billed({ bills = [], differences = [] }: Explanation): Line[] {
   return [
     ...bills.map(({ billNo, day, kind, amountMinor, feeMinor, currency }) => ({
@@ -268,9 +236,7 @@ function why({ reason, next: step, fix }: Explanation, time: (at: unknown) => st
   return [{ label: 'why', cells: [reason] }, step ? next(step, time) : nothing, ...help(fix)];
 }
 
-/**
- * Output lines for notifications that the service refused. The service may not know of a payment because of a refusal.
- */
+/** The service may not know of a payment because it refused the notification. */
 function refused({ refusedNotices }: Explanation, time: (at: unknown) => string): Line[] {
   if (!refusedNotices) return [];
   const { why: reason, detail, change, count, at } = refusedNotices;
@@ -282,18 +248,11 @@ function next({ action, at }: Next, time: (at: unknown) => string): Line {
   return { label: 'next', cells: [action, at === null ? 'now' : time(at)] };
 }
 
-/**
- * The output line for a fix. Only a fix that starts with `payctl ` is formatted as a command; other fixes are plain
- * advice.
- */
 function help(fix: string | null): Line[] {
   return fix ? [{ label: 'do', cells: [fix], command: fix.startsWith('payctl ') }] : [];
 }
 
-/**
- * The output line for the amounts: `paid + overrun = refunded + refunding + kept`. `overrun` is printed only if more
- * was refunded than paid.
- */
+/** `paid + overrun = refunded + refunding + kept`. `overrun` is printed only if more was refunded than paid. */
 function sums({ equation }: Explanation): Line[] {
   const { currency, paid, refunded, refunding, kept, refundable } = equation;
   const amount = (minor: number): string => minorMoney(minor, currency).replace(` ${currency}`, '');

@@ -6,7 +6,7 @@ import { examples, integer, seconds } from '../../options.ts';
 import { type Board, type LiveFeed, createLiveFeed, rateOf } from './live-feed.ts';
 import { runScreen } from './screen.ts';
 
-/** Prints the state of the service as JSON lines. Stops after `count` lines, or when the reader closes the pipe. */
+/** Stops after `count` lines, or when the reader closes the pipe. */
 async function runLines({ terminal, print }: Context, feed: LiveFeed, everyMs: number, count: number): Promise<void> {
   const first = Promise.withResolvers<void>();
   let wasLost = true;
@@ -64,7 +64,6 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
-/** Follows the service until the operator quits. */
 async function run(context: Context, { interval, count }: TopFlags): Promise<void> {
   const { print, terminal, flags } = context;
   if (flags.quiet || print.fields || print.format === 'env' || print.format === 'name')

@@ -28,7 +28,6 @@ const KEPT = 1_000;
 /** The event rate is computed over this time. */
 const TRAIL_MS = 10_000;
 
-/** The board (state of the service) before the first message arrives. */
 export const NOTHING: Board = {
   at: null,
   orders: {},
@@ -43,10 +42,7 @@ export const NOTHING: Board = {
   trail: [],
 };
 
-/**
- * Applies one message of the live feed to the board (state of the service) and returns the new board. `now` is in
- * milliseconds.
- */
+/** Applies one message of the live feed to the board and returns the new board. `now` is in milliseconds. */
 export function fold(board: Board, message: Row, now: number): Board {
   const events = rowIn(message, 'events');
   const passed = board.passed + Number(events['passed'] ?? 0);
@@ -97,17 +93,13 @@ function added(before: Board['types'], more: Row): Board['types'] {
   return sums;
 }
 
-/** The connection to the live feed of a service. */
 export interface LiveFeed {
   readonly board: Board;
   /** Whether the connection is lost. If so, `board` is outdated. */
   readonly isLost: boolean;
   /** The cause of the lost connection and the time of the next attempt; empty while connected. */
   readonly status: string;
-  /**
-   * Reads messages until the feed has its maximum number of messages or is stopped. The feed reconnects after a lost
-   * connection.
-   */
+  /** Reads until the maximum number of messages or until `stop`. Reconnects after a lost connection. */
   run(changed: () => void): Promise<void>;
   /** Stops reading. Errors of the closing connection are ignored. */
   stop(): Promise<void>;

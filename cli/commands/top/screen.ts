@@ -10,7 +10,6 @@ import { type Board, type LiveFeed, rateOf } from './live-feed.ts';
 import { type Section, type SectionName, clock, grouped, sectionsOf } from './sections.ts';
 import { BEGINNING, type Page, type State, type SideEffect, chosenAt, filtered, press } from './state.ts';
 
-/** The size of the screen, the styles and the current time. */
 interface Space {
   columns: number;
   rows: number;
@@ -38,7 +37,6 @@ const LEFT: ReadonlySet<SectionName> = new Set(['orders', 'channels', 'due', 'we
 const LEFT_SHARE = 0.43;
 const LEAST_LEFT = 76;
 
-/** The width of the left column. A narrow screen has only one column. */
 function figuresWidth(columns: number): number {
   return columns >= WIDE ? Math.max(LEAST_LEFT, Math.floor(columns * LEFT_SHARE)) : columns;
 }
@@ -101,8 +99,8 @@ function sideBySide(state: State, sections: readonly Section[], space: Space): L
 }
 
 /**
- * Distributes the available lines to the sections (tables on the screen). Every section gets its minimum. The selected
- * section then gets half of the remaining lines. All sections share the other half.
+ * Distributes the screen lines to the sections. Every section gets its minimum. The selected section then gets half of
+ * the remaining lines. All sections share the rest equally.
  */
 export function share(available: number, sections: readonly Section[], chosen: SectionName): number[] {
   const wants = sections.map(({ rows }) => 1 + rows.length);
@@ -134,7 +132,6 @@ function drawSection(state: State, section: Section, lines: number, { columns, s
   // Scrolls so that the selected row stays visible.
   const from = Math.max(0, chosen - room + 1);
   const rows = section.rows.slice(from, from + room);
-  // An empty section shows only its title, without further column headings.
   const shown = section.rows.length > 0 ? section.columns : section.columns.slice(0, 1);
   const table = drawTable(rows, shown, { columns: columns - 2, style, now, headers: true });
   const [heading = '', ...body] = table.text.split('\n');
@@ -182,10 +179,7 @@ export function helpLines(columns: number): string[] {
   return ['Keys', ...list(HELP_KEYS), '', 'Sections', ...list(HELP_SECTIONS), '', ...wrap(HELP_PIPE, columns)];
 }
 
-/**
- * Minimum time in milliseconds between two redraws that messages cause. After a key press the screen is redrawn
- * immediately.
- */
+/** Messages redraw the screen at most this often. A key press redraws it immediately. */
 const DRAW_EVERY_MS = 200;
 /** Without messages the screen is redrawn this often, because it shows relative times. */
 const TICK_MS = 1_000;

@@ -14,7 +14,6 @@ export function grouped(text: string): string {
 
 const text = (field: string) => (row: Row) => plain(row[field]) || ' ';
 
-/** The colour of an order status; dim if no order has the status. */
 const lookOfTally = (field: 'open' | 'past') => (row: Row) =>
   plain(row[`${field}Count`]) === '0' ? 'dim' : lookOf(plain(row[field]));
 
@@ -31,7 +30,6 @@ const ORDERS: readonly Column[] = [
 const lookAbove = (value: unknown, warn: number, bad: number): Look | undefined =>
   Number(value ?? 0) >= bad ? 'red' : Number(value ?? 0) >= warn ? 'yellow' : undefined;
 
-/** Columns of the channels, with their response times and errors. */
 const CHANNELS: readonly Column[] = [
   { field: 'payWay', title: 'CHANNELS', kind: 'id', width: 8 },
   {
@@ -54,10 +52,7 @@ const CHANNELS: readonly Column[] = [
   { field: 'silentSince', title: 'LAST HEARD', kind: 'time', width: 8 },
 ];
 
-/**
- * Columns of the work that is due. If the oldest work waits for more than one minute, its cell is coloured as a
- * warning. After five minutes it is coloured as an error.
- */
+/** The age of the oldest work is coloured as a warning after one minute, and as an error after five minutes. */
 function dueColumns(now: Date): readonly Column[] {
   const lag = ({ oldestAt }: Row) => (typeof oldestAt === 'string' ? (now.getTime() - Date.parse(oldestAt)) / 1000 : 0);
   return [
@@ -68,7 +63,6 @@ function dueColumns(now: Date): readonly Column[] {
   ];
 }
 
-/** Columns of the applications with pending webhook deliveries. */
 const WEBHOOKS: readonly Column[] = [
   { field: 'name', title: 'WEBHOOKS', read: (row) => plain(row['name']) || plain(row['clientId']), width: 8 },
   { field: 'count', title: 'WAITING', kind: 'money', read: (row) => countText(row['count'], row['more']), width: 7 },
@@ -84,7 +78,6 @@ const WEBHOOKS: readonly Column[] = [
   { field: 'clientId', title: 'APP', kind: 'id' },
 ];
 
-/** Columns of the open exceptions (cases for an operator). */
 const EXCEPTIONS: readonly Column[] = [
   { field: 'kind', title: 'EXCEPTIONS', kind: 'id', look: () => 'yellow', width: 16 },
   { field: 'createdAt', title: 'SINCE', kind: 'time', width: 8 },
@@ -92,7 +85,6 @@ const EXCEPTIONS: readonly Column[] = [
   { field: 'refundNo', title: 'REFUND', kind: 'id' },
 ];
 
-/** Columns of the replicas (processes of the service). */
 const REPLICAS: readonly Column[] = [
   { field: 'host', title: 'REPLICAS', width: 8 },
   {
@@ -163,7 +155,6 @@ function milliseconds(value: unknown): string {
   return value >= 10_000 ? `${(value / 1000).toFixed(1)} s` : `${value < 10 ? value : Math.round(value)} ms`;
 }
 
-/** One part of the screen, as a table. */
 export interface Section {
   name: SectionName;
   columns: readonly Column[];
@@ -223,7 +214,6 @@ function amounts(tally: Row, most: number): string {
   return [...shown, ...(sums.length > most ? [`+${sums.length - most}`] : [])].join('  ');
 }
 
-/** Rows with open orders on the left, and the final states of the last hour on the right. */
 function orderRows({ orders }: Board, columns: number): Row[] {
   const most = columns < ROOM_FOR_TWO ? 1 : 2;
   const open = listIn(orders, 'open') ?? [];

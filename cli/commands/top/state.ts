@@ -13,23 +13,18 @@ export interface Page {
   top: number;
 }
 
-/** What `payctl top` shows: the open section, the selected rows, the filter, and the page if one is open. */
 export interface State {
   section: SectionName;
   /** The id of the selected row, by section. Without an id the first row is selected. */
   chosen: Readonly<Partial<Record<SectionName, string>>>;
   filter: string;
-  /** Whether the operator is typing the filter. */
   isTyping: boolean;
   page?: Page | undefined;
   /** Message in the last line until the next key. */
   notice: string;
 }
 
-/**
- * An action that a key requests from the program, e.g. to quit or to request an explanation. Other keys change only the
- * state of the screen.
- */
+/** What a key requests from the program. Other keys change only the state of the screen. */
 export type SideEffect =
   | { kind: 'quit' }
   | { kind: 'suspend' }
@@ -38,7 +33,6 @@ export type SideEffect =
 
 export const BEGINNING: State = { section: 'events', chosen: {}, filter: '', isTyping: false, notice: '' };
 
-/** The paging keys scroll by this number of lines. */
 const PAGE_STEP = 10;
 
 /** Returns the state after a key, and the action that the key requests. */
@@ -114,10 +108,7 @@ export function chosenAt({ chosen }: State, { name, rows, id }: Section): number
       );
 }
 
-/**
- * Selects the row at the index `wanted`. For the first row no id is stored, so that the selection stays on the first
- * row when a new row arrives above.
- */
+/** For the first row no id is stored: when a new row arrives at the top, the new row is then selected. */
 function choose(state: State, { name, rows, id }: Section, wanted: number): State {
   const at = Math.max(0, Math.min(wanted, rows.length - 1));
   const { [name]: _before, ...chosen } = state.chosen;
@@ -134,7 +125,6 @@ function open(state: State, section: Section): { state: State; sideEffect?: Side
   };
 }
 
-/** The sections that the filter applies to. */
 const SEARCHED: ReadonlySet<SectionName> = new Set(['webhooks', 'exceptions', 'replicas', 'events']);
 
 /** Returns the sections with only the rows that match the filter. Some sections are not filtered. */

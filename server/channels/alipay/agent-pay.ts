@@ -13,10 +13,7 @@ import { requestText, signRsa2 } from './signature.ts';
 const VERIFY = 'alipay.aipay.agent.payment.verify';
 const CONFIRM = 'alipay.aipay.agent.fulfillment.confirm';
 
-/**
- * The seller that agents pay: the app, the merchant, and the id of the service that Alipay registered for agent
- * payments.
- */
+/** `serviceId` is the id of the service that Alipay registered for agent payments. */
 export interface AgentSeller {
   appId: string;
   sellerId: string;
@@ -31,10 +28,7 @@ interface Needs {
   now: () => Date;
 }
 
-/**
- * Creates the adapter for payments by AI agents (`AgentDesk`). The adapter writes bills (requests for payment to an
- * agent) and verifies the proofs of payment that agents send.
- */
+/** Creates the adapter that writes bills (requests for payment to an AI agent) and verifies proofs of payment. */
 export function alipayAgents({ seller, key, request, now }: Needs): AgentDesk {
   return {
     bill: (order) => billText(seller, key, order),
@@ -55,10 +49,7 @@ export function alipayAgents({ seller, key, request, now }: Needs): AgentDesk {
   };
 }
 
-/**
- * Builds the value of the header `Payment-Needed`: a bill (a request for payment to an agent) as JSON in base64url. The
- * signature covers eight fields of the bill, sorted by name.
- */
+/** Builds a bill (a request for payment to an agent) as JSON in base64url. Eight fields, sorted by name, are signed. */
 async function billText(
   { appId, sellerId, serviceId, sellerName }: AgentSeller,
   key: KeyObject,
@@ -94,8 +85,7 @@ async function billText(
 }
 
 /**
- * Reads Alipay's response to the verification of a payment proof. The response contains no seller. The payment belongs
- * to this account, because Alipay signs the response to a request of this account.
+ * The response names no seller. Alipay signs it for a request of this account, so the payment belongs to this account.
  */
 function readVerified(answer: SignedAnswer, proof: AgentProof, receivedAt: Date): AgentVerdict | Unknown {
   const { content, code, subCode, message } = answer;

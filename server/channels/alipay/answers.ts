@@ -1,7 +1,4 @@
-/**
- * Interprets Alipay's verified responses: to create, query, close, cancel and refund calls, and to a certificate
- * download.
- */
+/** Interprets Alipay's verified responses: to create, query, close, cancel, refund and certificate calls. */
 import type { X509Certificate } from 'node:crypto';
 import type {
   CloseOutcome,
@@ -31,13 +28,11 @@ import { type CertificateFile, type Measure, isIssuedBy, leadsTo } from './setti
 import { certSerial, readCertificates } from './signature.ts';
 
 type Content = SignedAnswer['content'];
-/** The fields of a refund that `readRefunded` needs. */
 type RefundFacts = Pick<RefundRef, 'orderNo' | 'amount' | 'refundAmount'>;
 
 /**
- * Reads the response to alipay.trade.query. The outcome contains the amount that Alipay reports, even if it differs
- * from the amount of the order; payments/core compares the two amounts. `receivedAt` is used if Alipay reports no time
- * of payment.
+ * Reads the response to alipay.trade.query. payments/core compares the amount that Alipay reports with the order.
+ * `receivedAt` is used if Alipay reports no time of payment.
  */
 export function readQueried(answer: SignedAnswer, order: OrderRef, receivedAt: Date, sellerId = ''): Outcome {
   const { content, code, subCode } = answer;
@@ -78,10 +73,7 @@ export function readTrade(content: Content, paidAt: unknown, receivedAt: Date, e
   return { kind: meaning === 'closed' ? 'closed' : 'pending' };
 }
 
-/**
- * Reads the response to alipay.trade.close. If Alipay refuses the close with a business error, the caller queries the
- * order immediately.
- */
+/** Reads the response to alipay.trade.close. After a business error the caller queries the order immediately. */
 export function readClosed(answer: SignedAnswer, order: OrderRef): CloseOutcome {
   const { content, code, subCode, message } = answer;
   if (code === CODE.ok) return content.out_trade_no === order.orderNo ? { kind: 'closed' } : otherOrder(content);
@@ -184,17 +176,13 @@ export function readRefundLookedUp(
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
 }
 
-/**
- * Reads a time `yyyy-MM-dd HH:mm:ss` in UTC+8; fractions of a second are allowed. Returns undefined for any other
- * value.
- */
+/** Reads a time `yyyy-MM-dd HH:mm:ss` in UTC+8, also with fractions of a second; undefined for any other value. */
 export function readChinaTime(text: unknown): Date | undefined {
   if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{1,3})?$/.test(text)) return undefined;
   const at = new Date(`${text.replace(' ', 'T')}+08:00`);
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/** Returns an `unknown` outcome, because the response is about a different order than the request. */
 function otherOrder(content: Content): Unknown {
   return unknown('mismatch', `The response is about order ${String(content.out_trade_no)}.`);
 }
@@ -265,23 +253,15 @@ const subCodes = (codes: string): ReadonlySet<string> =>
 const REFUSED = subCodes(CODES);
 const KNOWN = subCodes(KNOWN_CODES);
 
-/** Whether this sub_code of a refused create call means that no trade with the order number can be paid. */
 function isRefusedForGood(subCode: string): boolean {
   return REFUSED.has(subCode);
 }
 
-/**
- * Returns why a refused create call leaves the state of the order open: the trade may exist, or the sub_code is not
- * listed.
- */
 function createDoubt(subCode: string): RefusalDoubt {
   return KNOWN.has(subCode) ? 'trade_may_exist' : 'unlisted';
 }
 
-/**
- * Reads the response to alipay.trade.precreate. After a success the order is pending, and the outcome contains the text
- * of the QR code for the payer.
- */
+/** Reads the response to alipay.trade.precreate: a pending order with the text of the QR code for the payer. */
 export function readCode(answer: SignedAnswer, order: PlaceOrder): Outcome {
   const { content } = answer;
   const refused = refusalOf(answer, order);
@@ -292,18 +272,15 @@ export function readCode(answer: SignedAnswer, order: PlaceOrder): Outcome {
 }
 
 /**
- * Returns Alipay's message about a refusal. If the merchant has no contract for the product, a hint to test the
- * configuration is added, because Alipay's message does not name the product.
+ * If the merchant has no contract for the product, adds a hint to test the configuration, because Alipay's message does
+ * not name the product.
  */
 function reasonOf(answer: SignedAnswer): string {
   if (!saysNoProduct(answer)) return answer.message;
   return `${answer.message} The merchant has no contract with Alipay for the product of this scene; test the configuration to see which product it is.`;
 }
 
-/**
- * Reads the response to alipay.trade.create of a mini program. A success is a pending order with the trade number that
- * the mini program passes to Alipay's `tradePay`.
- */
+/** Reads the response to alipay.trade.create; the mini program passes the trade number to Alipay's `tradePay`. */
 export function readCreated(answer: SignedAnswer, order: PlaceOrder): Outcome {
   const refused = refusalOf(answer, order);
   if (refused) return refused;
@@ -348,8 +325,8 @@ function refusalOf(answer: SignedAnswer, order: PlaceOrder): Outcome | undefined
 
 /**
  * The issuer of Alipay's own certificates. App certificates come from a different authority, "Class 1", below the same
- * root. The names are those in the test certificates of Alipay's Node SDK; according to reports, the sandbox adds "
- * test".
+ * root. The names are those in the test certificates of Alipay's Node SDK. The name in the sandbox is said to end with
+ * " test".
  */
 const ISSUER = /^CN=Ant Financial Certification Authority Class 2\b/m;
 /** The subject of Alipay's certificate: Alipay's company name and the merchant id (PID) of the app. */
@@ -394,7 +371,6 @@ function chainOf(
   return issuer && [issuer, ...known.filter((one) => !one.raw.equals(issuer.raw))];
 }
 
-/** Returns the certificates in `among` that belong to Alipay's authority and issued the certificate. */
 function issuersOf(certificate: X509Certificate, among: readonly X509Certificate[]): X509Certificate[] {
   return among.filter((one) => one.ca && ISSUER.test(one.subject) && isIssuedBy(certificate, one));
 }

@@ -1,7 +1,4 @@
-/**
- * Reads an Alipay bill (the list of a day's payments and refunds): the detail table, with one row per payment or
- * refund, and the totals in the summary.
- */
+/** Reads an Alipay bill: the detail table with one row per payment or refund, and the totals in the summary. */
 import { type BillLine, BillMalformed, type BillPart, type BillTotals } from '../../payments/channel.ts';
 import { fileBytes, firstBytes, textBlocks } from '../bill-bytes.ts';
 import {
@@ -41,22 +38,15 @@ const DETAILS = [
 const SHARE = '分润';
 type Column = (typeof DETAILS)[number];
 
-/**
- * The columns of the summary (业务汇总, sums by shop) that this service reads. Source: Alipay's documentation, as for
- * `DETAILS`.
- */
+/** The columns of the summary (业务汇总, sums by shop). Source: as for `DETAILS`. */
 const SUMMARY = ['交易订单总笔数', '退款订单总笔数', '订单金额', '商家实收', '服务费'] as const;
 /** The column of the net amount of the day in the summary. Not every summary has this column. */
 const NET = '实收净额';
 type SumColumn = (typeof SUMMARY)[number];
 
-/** The number of lines before the column header of a bill. */
 const PREAMBLE_LINES = 4;
 
-/**
- * Checks one of the first four lines of a bill: title, account, period, or start of the table. Returns the account
- * number for the second line. Throws BillMalformed.
- */
+/** Returns the account number if `line` is the second of the four lines before the table. Throws BillMalformed. */
 function readPreamble(text: string, line: number, day: string, title: string): string | undefined {
   if (!text.startsWith('#'))
     throw new BillMalformed('not_a_bill', 'One of the first four lines of the bill does not begin with #.', { line });
@@ -67,9 +57,7 @@ function readPreamble(text: string, line: number, day: string, title: string): s
   return undefined;
 }
 
-/**
- * Returns the account number in the second line of a bill: the seller id followed by more digits. Throws BillMalformed.
- */
+/** The account number is the seller id followed by more digits. */
 function accountIn(text: string, line: number): string {
   const [, account] = /账号[：:]\s*\[(\d{16,32})\]/.exec(text) ?? [];
   if (account === undefined) throw new BillMalformed('not_a_bill', 'The second line has no account (账号).', { line });
@@ -95,7 +83,6 @@ function requirePeriod(text: string, line: number, day: string): void {
 /** The cells of a row, still padded with spaces and tabs. */
 type Cells = readonly string[];
 
-/** The columns of the detail table, and the function that splits a row into cells. */
 interface DetailTable {
   cellsOf(text: string, line: number): Cells;
   columns: Columns<Column>;
@@ -104,9 +91,9 @@ interface DetailTable {
 }
 
 /**
- * Three free-text columns, in the sequence of the table: 商品名称 is the last one before the columns of times, 对方账户 the
- * last one before the first amounts, and 券名称 the last one before the other amounts. A comma in a free text moves only
- * the cells after it. 备注 is not listed, because no cell after it is read.
+ * Free-text columns, in the sequence of the table. The times follow 商品名称, the first amounts follow 对方账户, and the other
+ * amounts follow 券名称. A comma in a free text moves only the cells after it. No cell after the free text 备注 is read, so
+ * 备注 is not listed.
  */
 const LAST_TEXTS = ['商品名称', '对方账户', '券名称'] as const;
 /** Columns that contain an amount in every row. */
@@ -160,7 +147,6 @@ function cellsOfCommas(header: readonly string[], read: readonly number[], cells
   return header.map((_, at) => cell(at, fitting[partOf(at)]![0]!));
 }
 
-/** Reads the column header of the detail table. */
 function readDetailHeader(text: string, line: number): DetailTable {
   const header = headerCells(text);
   const columns = findColumns(header, DETAILS, line);
@@ -188,10 +174,7 @@ interface Trailer {
   amount: bigint;
 }
 
-/**
- * Reads one of the two lines of sums after the detail table. Returns undefined for any other line. Throws BillMalformed
- * if the sum in the line cannot be read.
- */
+/** Returns undefined for a line that is not one of the two lines of sums. */
 function readTrailer(text: string, line: number): { of: 'payments' | 'refunds'; sums: Trailer } | undefined {
   const [, word, rest = ''] = /^#+(交易|退款)合计[：:](.*)$/.exec(text) ?? [];
   if (word === undefined) return undefined;
@@ -226,22 +209,18 @@ function raise(error: Error): never {
   throw error;
 }
 
-/** Returns the column names without the unit （元） or (元). */
 function headerCells(text: string): string[] {
   return text.split(',').map((name) => name.replace(/[（(]元[）)]/, '').trim());
 }
 
-/** The totals over all shops in the summary file. */
 interface BillSummary {
   account: string;
   sums: Record<SumColumn, bigint>;
   /** The net amount of the day (实收净额); null if the file has no such column. */
   net: bigint | null;
-  /** The line number of the row of totals (合计). */
   line: number;
 }
 
-/** Reads the summary file of a bill (业务汇总). Throws BillMalformed. */
 async function readSummary(bytes: AsyncIterable<Uint8Array>, day: string): Promise<BillSummary> {
   let account = '';
   let header = '';

@@ -3,10 +3,7 @@ import yauzl from 'yauzl';
 import { BillMalformed } from '../../payments/channel.ts';
 import { MOST_BYTES, refuseBomb, unpackingFault } from '../bill-bytes.ts';
 
-/**
- * The files in the zip of a bill: the detail file (payments and refunds) and, if present, the summary file (sums by
- * shop).
- */
+/** The detail file has payments and refunds. The summary file has sums by shop; a zip may lack it. */
 interface BillArchive {
   details: () => AsyncIterable<Uint8Array>;
   summary: (() => AsyncIterable<Uint8Array>) | undefined;
@@ -17,10 +14,7 @@ interface BillArchive {
 const MOST_ENTRIES = 16;
 const UTF8_NAME = 0x800;
 
-/**
- * Opens the zip of a bill. Throws BillMalformed if the file is not a zip with exactly one detail file. The files are
- * read from the zip and not written to disk.
- */
+/** Opens the zip of a bill, without writing to disk. Throws BillMalformed unless it has exactly one detail file. */
 export async function openBillArchive(file: string): Promise<BillArchive> {
   const options = { autoClose: false, lazyEntries: true, decodeStrings: false, validateEntrySizes: true };
   const zip = await yauzl.openPromise(file, options).catch((error: unknown) => {
@@ -68,10 +62,7 @@ async function entriesOf(zip: yauzl.ZipFile): Promise<{ name: string; entry: yau
   return entries;
 }
 
-/**
- * Decodes the name of a file in the zip: UTF-8 if the entry has the UTF-8 flag, otherwise GBK. A name with a path is
- * rejected, because Alipay does not write such names.
- */
+/** A name is UTF-8 if its entry has the UTF-8 flag, otherwise GBK. A path is rejected, because Alipay writes none. */
 function nameOf({ fileNameRaw, generalPurposeBitFlag }: yauzl.Entry): string {
   const charset = (generalPurposeBitFlag & UTF8_NAME) === 0 ? 'gb18030' : 'utf-8';
   let name: string;
@@ -100,10 +91,7 @@ async function* unpacked(zip: yauzl.ZipFile, entry: yauzl.Entry): AsyncGenerator
   if (checksum !== entry.crc32) throw new BillMalformed('wrong_hash', 'A file in the zip does not match its checksum.');
 }
 
-/**
- * Patterns for error messages of the zip library yauzl. `CUT` matches the messages for a truncated file. `LONG` matches
- * the message for a file that is larger than its header states.
- */
+/** Error messages of yauzl: `CUT` for a truncated file, `LONG` for a file that is larger than its header states. */
 const CUT = /End of central directory|overflows file bounds|not enough bytes|unexpected EOF/;
 const LONG = /too many bytes/;
 
@@ -116,9 +104,7 @@ function zipFault(error: unknown): unknown {
   return new BillMalformed(why, `The zip cannot be read: ${fault.message.slice(0, 200)}`);
 }
 
-/**
- * Whether the operating system raised the error, for example a disk fault. Such an error is not a fault of the bill.
- */
+/** An error of the operating system, for example a disk fault, is not a fault of the bill. */
 function isOfSystem(error: Error): boolean {
   return 'syscall' in error;
 }

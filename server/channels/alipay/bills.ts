@@ -16,28 +16,18 @@ export const ALIPAY_BILLS: BillCalendar = {
 
 const METHOD = 'alipay.data.dataservice.bill.downloadurl.query';
 
-/**
- * What `alipayBills` needs to fetch a bill: the calls to Alipay, the download function, and settings of the
- * configuration.
- */
 interface BillCalls {
   request: (call: AlipayCall) => Promise<Reply>;
   download: Download;
   mode: Mode;
   gateway: string;
-  /**
-   * The configured seller id; a bill of another seller is rejected. If it is empty, the seller id in the bill is
-   * accepted.
-   */
+  /** A bill of another seller is rejected. If this setting is empty, the seller id in the bill is accepted. */
   sellerId: string;
   rate: FeeRate | undefined;
   now: () => Date;
 }
 
-/**
- * Creates the bill adapter (`BillDesk`) of Alipay for trade bills (业务账单). A bill's URL is valid for 30 seconds, so the
- * download starts immediately.
- */
+/** Creates the adapter for trade bills (业务账单). A bill's URL is valid for 30 seconds, so the download starts at once. */
 export function alipayBills(calls: BillCalls): BillDesk {
   const { rate, sellerId } = calls;
   return {
@@ -78,10 +68,7 @@ const EMPTY_AFTER_MINUTES = 24 * 60;
 
 const HOSTS = { live: /\.alipay\.com$/, sandbox: /\.alipay(?:dev)?\.com$/ } as const;
 
-/**
- * Whether the URL of a bill leads to one of Alipay's hosts. The host is checked even though the response with the URL
- * is signed. Both http and https are allowed, because Alipay uses both.
- */
+/** The host is checked even though the response with the URL is signed. Alipay uses both http and https. */
 function isTrusted(address: string, { mode, gateway }: BillCalls): boolean {
   if (!URL.canParse(address)) return false;
   const url = new URL(address);

@@ -192,8 +192,8 @@ function query(context: Context, order: OrderRef): Promise<Outcome> {
 }
 
 /**
- * Queries a refund that was not made through this service. Alipay finds a refund only together with its payment, so the
- * service tries the order's payment, then the order's other payments, then the order number.
+ * Alipay finds a refund only together with its payment. So the trade numbers of the order's payments are tried first,
+ * then the order number.
  */
 async function lookUpRefund(
   context: Context,
@@ -249,10 +249,7 @@ async function send(context: Context, call: AlipayCall, about: About, at: Date):
   }
 }
 
-/**
- * Uploads a file in the same form as Alipay's own SDKs: the file is in a multipart body, and the signed parameters are
- * in the URL.
- */
+/** Alipay's own SDKs upload in the same form: the file is in a multipart body, the signed parameters are in the URL. */
 async function upload(context: Context, file: AlipayUpload, at: Date): Promise<Reply> {
   try {
     const { contentType, bytes } = multipartForm([file.part]);

@@ -58,7 +58,6 @@ const Page = z.object({
 });
 const Uploaded = z.object({ file_key: z.string().min(1), file_url: z.string().min(1) });
 
-/** What `alipayComplaints` needs: the functions that send calls and files to Alipay, and the configured seller id. */
 interface ComplaintCalls {
   request: (call: AlipayCall) => Promise<Reply>;
   upload: (file: AlipayUpload) => Promise<Reply>;
@@ -87,7 +86,6 @@ export function alipayComplaints({ request, upload, sellerId }: ComplaintCalls):
     return typeof dispute === 'string' ? unknown('mismatch', dispute) : { kind: 'found', dispute };
   }
 
-  /** Lists the complaints that were made at or after `since`. */
   async function list(since: Date, page = '1'): Promise<DisputePage> {
     const query = { current_page_num: Number(page), page_size: PAGE, gmt_complaint_start: chinaTime(since) };
     const content = contentOf(await request({ method: `${METHOD}.info.batchquery`, content: query }));
@@ -190,10 +188,7 @@ function contentOf(reply: Reply): { answer: SignedAnswer['content'] } | Refused 
   return unknownRefusal(reply.answer) ?? { kind: 'refused', code: subCode || code, reason: message };
 }
 
-/**
- * Returns the `unknown` outcome of a failed query of a complaint. Alipay does not document the code for a complaint
- * that does not exist. So a refusal is never read as `absent`.
- */
+/** Alipay documents no code for a complaint that does not exist, so a refusal is never read as `absent`. */
 function unknownFor(reply: Refused | Unknown): Unknown {
   return reply.kind === 'unknown' ? reply : unknown('rejected', `${reply.code}: ${reply.reason}`);
 }

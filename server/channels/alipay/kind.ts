@@ -1,7 +1,4 @@
-/**
- * Describes Alipay to the service: limits, fields and certificates, the settings to register, and the certificate
- * download.
- */
+/** Alipay's limits, fields, certificates and settings to register, and the certificate download. */
 import type {
   Addresses,
   CertsDownloaded,
@@ -77,22 +74,17 @@ function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<
   ];
 }
 
-/**
- * The longest time from the creation of a page, wap or app payment until the payer must open it. Alipay allows at most
- * 15 days.
- */
+/** Alipay allows at most 15 days from the creation of a page, wap or app payment until the payer opens it. */
 const FIFTEEN_DAYS = 15 * 86_400;
 
-/**
- * The time limit of a payment by payer's code. The payer waits at the till; Alipay recommends at least five minutes.
- */
+/** The payer waits at the till; Alipay recommends at least five minutes for a payment by payer's code. */
 const CODE_SECONDS = 300;
 
 const ALL_MODES = ['simulator', 'sandbox', 'live'] as const;
 
 /**
- * The properties of Alipay as a channel (open API v2, RSA2): its scenes, limits, fields and certificates. If an app
- * certificate is configured, messages are verified with certificates and not with a public key.
+ * Alipay's open API v2 with RSA2 signatures. With an app certificate, Alipay's messages are verified with certificates
+ * and not with a public key.
  */
 export const alipayKind: ChannelKind = {
   payWay: 'alipay',

@@ -7,13 +7,9 @@ import { notificationText, signerIn } from './signature.ts';
 import type { KeyRing } from '../key-ring.ts';
 import { hasUniqueMembers } from '../unique-members.ts';
 
-/**
- * The maximum number of parameters of a notification. Alipay sends fewer; a body with more is rejected before it is
- * parsed.
- */
+/** Alipay sends fewer parameters; a body with more is rejected before it is parsed. */
 const MAX_PARAMETERS = 200;
 
-/** The account to which a notification must belong, and the keys that verify the notification. */
 interface NotificationReader {
   appId: string;
   /** The configured seller id; empty = the seller of a notification is not checked. */
@@ -91,10 +87,7 @@ function readContent(text: string): unknown {
   }
 }
 
-/**
- * Builds the `Notification` from the parameters. A notification about a refund contains only the sum of all refunds, so
- * `refundNo` is returned and the caller queries that refund.
- */
+/** A notification about a refund contains only the sum of all refunds, so the caller queries the refund `refundNo`. */
 function notificationOf(params: Readonly<Record<string, string>>, receivedAt: Date): Notification {
   if (!params.notify_id) throw new NotificationNotGenuine('malformed', 'The notification has no notify_id.');
   const sum = readMajorText(params.refund_fee, 'CNY');
@@ -144,10 +137,7 @@ function percentDecode(text: string): Buffer {
   return Buffer.from(bytes, 'latin1');
 }
 
-/**
- * Returns the signed bytes of a notification. The signature covers bytes in the charset of the message; latin1 keeps
- * each byte unchanged.
- */
+/** The signature covers bytes in the charset of the message; latin1 keeps each byte unchanged. */
 function signedBytes(fields: ReadonlyMap<string, Buffer>): Buffer {
   const values = Array.from(fields, ([key, bytes]) => [key, bytes.toString('latin1')] as const);
   return Buffer.from(notificationText(Object.fromEntries(values)), 'latin1');

@@ -21,7 +21,6 @@ const CODE_MS = 5 * 60_000;
 /** A payer id for tests. No payer has this id, so no order can be created for it. */
 const INVENTED_PAYER = 'nobody@test';
 
-/** The input of a configuration test: the call to Alipay, the keys, and the configured seller. */
 interface Prober extends Seller {
   request: (call: AlipayCall) => Promise<Reply>;
   keys: Pick<AlipayKeys, 'certificateMode'>;
@@ -41,21 +40,16 @@ function unseenCodes(prober: Prober): UnseenCodes {
   };
 }
 
-/**
- * Tests whether the merchant has a contract for the Alipay products that the scenes need. The test needs no payer: it
- * uses a QR code that is never shown, or an order for a payer that does not exist.
- */
+/** The test needs no payer: it uses a QR code that is never shown, or an order for a payer that does not exist. */
 async function productChecks(prober: Prober, codes: UnseenCodes, scenes: readonly Scene[]): Promise<ProbeCheck[]> {
   const test = (scene: Scene) => traced(async () => [await testProduct(prober, codes, scene)]);
   return (await Promise.all(scenes.map(test))).flat();
 }
 
-/** Returns the Alipay product code for QR codes: the configured product code, or Alipay's default. */
 function qrProductOf({ qrProductCode }: Pick<Prober, 'qrProductCode'>): string {
   return qrProductCode || QR_PRODUCTS[0];
 }
 
-/** The display name of a product in the result of a test. */
 function productName(scene: Scene, qrProductCode: string): string {
   const words: Readonly<Partial<Record<Scene, string>>> = {
     qr: `QR codes, ${qrProductOf({ qrProductCode })}`,
@@ -94,10 +88,7 @@ function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
   });
 }
 
-/**
- * Tests the configured seller id with an order. Alipay refuses an order if the app may not collect money for the
- * merchant.
- */
+/** Alipay refuses an order if the app may not collect money for the merchant. */
 function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));
 }
@@ -145,10 +136,7 @@ const NEEDS_PAYMENT =
 const NO_HARMLESS_PAYER =
   'Alipay refused only the invented payer of the test, not the product. Make one small payment yourself to prove it.';
 
-/**
- * Returns Alipay's response to a test order of the scene; undefined for a scene that cannot be tested without a payer.
- * Payments by payer's code need the same product as QR codes, so a QR code is created for this scene.
- */
+/** Returns undefined if the test needs a payer. Payments by payer's code need the same product as QR codes. */
 async function tryScene(prober: Prober, codes: UnseenCodes, scene: Scene): Promise<Reply | undefined> {
   if (scene === 'qr') return codes(qrProductOf(prober));
   if (scene === 'code') return codes(QR_PRODUCTS[0]);
@@ -232,10 +220,7 @@ function refusalOf({ code, subCode, message }: SignedAnswer) {
   return { code: subCode || code, message };
 }
 
-/**
- * Tests whether the merchant has a contract for QR codes. Not every merchant needs QR codes, so a missing contract
- * gives the status `lacking` and not `failed`. Any other refusal gives `unproven`.
- */
+/** A missing contract is `lacking` and not `failed`, because not every merchant needs QR codes. */
 function testQrCodes(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   const used = qrProductOf(prober);
   return traced(async () => {

@@ -1,6 +1,4 @@
-/**
- * Reads the JSON envelope of Alipay's responses: verifies the signature over the exact bytes and interprets the codes.
- */
+/** Reads Alipay's responses: verifies the signature over the exact bytes and interprets the codes. */
 import { isUtf8 } from 'node:buffer';
 import { TextDecoder } from 'node:util';
 import { TransportFailed, type UnknownCause, type WireAnswer } from '../../payments/channel.ts';
@@ -30,7 +28,7 @@ export const CODE = {
 } as const;
 
 /**
- * The sub_code that means that the trade does not exist, or that the payer has not yet scanned the code or logged in.
+ * This error code means that the trade does not exist, or that the payer has not yet scanned the QR code or logged in.
  */
 export const NOT_EXIST = 'ACQ.TRADE_NOT_EXIST';
 
@@ -45,10 +43,7 @@ export function saysNoProduct({ code, subCode }: { code: string; subCode: string
   return subCode === 'ACQ.ACCESS_FORBIDDEN' || code === CODE.permission;
 }
 
-/**
- * sub_codes after which the result of a call is unknown, regardless of `code`. A sub_code that contains BUSY means the
- * same (`isBusy`).
- */
+/** After these sub_codes, and any that contains BUSY (`isBusy`), the result is unknown, regardless of `code`. */
 const NO_RESULT: ReadonlySet<string> = new Set([
   'ACQ.SYSTEM_ERROR',
   // Alipay's documents of alipay.trade.cancel spell the prefix like this.
@@ -59,10 +54,7 @@ const NO_RESULT: ReadonlySet<string> = new Set([
   'aop.unknow-error',
 ]);
 
-/**
- * Whether a sub_code means that Alipay could not process the call now. The caller then queries the result or repeats
- * the same call.
- */
+/** Whether Alipay could not process the call now. The caller then queries the result or repeats the call. */
 function isBusy(subCode: string): boolean {
   return NO_RESULT.has(subCode) || subCode.includes('BUSY');
 }
@@ -86,15 +78,11 @@ const FIELD_BY_SUB_CODE: readonly [RegExp, string | null][] = [
   [/^ACQ\.PARTNER_ERROR/, 'sellerId'],
 ];
 
-/**
- * Returns the field or the certificate kind of the configuration that is wrong according to a sub_code; null if the
- * sub_code is about neither.
- */
+/** Returns the wrong field or certificate kind of the configuration; null if the sub_code is about neither. */
 export function blamedField(subCode: string): string | null {
   return FIELD_BY_SUB_CODE.find(([pattern]) => pattern.test(subCode))?.[1] ?? null;
 }
 
-/** The content of a signed response. */
 export interface SignedAnswer {
   code: string;
   subCode: string;
@@ -111,7 +99,6 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/** The result of a call: a verified response, or unknown. */
 export type Reply = { kind: 'answered'; answer: SignedAnswer } | Unknown;
 
 /**
@@ -132,9 +119,7 @@ export async function readReply(answer: WireAnswer, method: string, keys: Alipay
   }
 }
 
-/**
- * Builds the unknown outcome of a request that failed. An error other than TransportFailed is an error of this service.
- */
+/** Builds the unknown outcome of a failed request. Any error but TransportFailed is an error of this service. */
 export function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
   return unknown('network', error instanceof Error ? error.message : 'The request failed.');
@@ -174,10 +159,7 @@ async function judged(envelope: Envelope, keys: AlipayKeys): Promise<Reply> {
 /** Alipay's certificate serial is an MD5 digest in hexadecimal. */
 const SERIAL = /^[0-9a-f]{32}$/;
 
-/**
- * Verifies the signature of a response. In certificate mode the key is found by the certificate serial, and a response
- * without a serial is rejected.
- */
+/** In certificate mode a response without a serial is rejected. */
 async function judgeAnswer(
   { ring, certificateMode }: AlipayKeys,
   signed: Uint8Array,
@@ -207,7 +189,6 @@ function contentOf({ text: answer }: Envelope): SignedAnswer {
 /** The parts of a response. `signed` has the raw bytes of the response field, which the signature covers. */
 interface Envelope {
   signed: Uint8Array;
-  /** The bytes in `signed`, decoded as text. */
   text: string;
   /** True if the response field is `error_response`. Such a response can only be a refusal. */
   isError: boolean;
@@ -216,7 +197,6 @@ interface Envelope {
   certSerial: string;
 }
 
-/** Thrown for a response that cannot be read. `why` is a stable error code. */
 class UnreadableAnswer extends Error {
   readonly why: Extract<UnknownCause, 'unparsable' | 'duplicate_key'>;
   constructor(why: UnreadableAnswer['why'], detail: string) {
@@ -235,10 +215,7 @@ export function decoderOf(charset: string): TextDecoder {
   return new TextDecoder(known, { fatal: true, ignoreBOM: true });
 }
 
-/**
- * Parses a response before its signature is verified. Throws UnreadableAnswer unless the body is one JSON object with
- * unique keys.
- */
+/** Parses a response before its signature is verified. Throws unless it is one JSON object with unique keys. */
 export function readEnvelope(body: Uint8Array, method: string): Envelope {
   const charset = charsetOf(body);
   const decoder = decoderOf(charset);
@@ -331,17 +308,13 @@ function topLevelMembers(body: Uint8Array, charset: Charset, decoder: TextDecode
   return members;
 }
 
-/** Removes the JSON whitespace around bytes. */
 function trimmed(bytes: Uint8Array): Uint8Array {
   const isBlank = (byte: number): boolean => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
   const from = bytes.findIndex((byte) => !isBlank(byte));
   return bytes.subarray(Math.max(from, 0), bytes.findLastIndex((byte) => !isBlank(byte)) + 1);
 }
 
-/**
- * Adds a JSON key to a set and throws for a duplicate. Keys are compared after unescaping, so `"\u0073ign"` is a
- * duplicate of `"sign"`.
- */
+/** Keys are compared after unescaping, so `"\u0073ign"` is a duplicate of `"sign"`. */
 function addKey(keys: Set<string> | null | undefined, raw: string): string {
   const name = stringOf(raw);
   if (keys?.has(name)) throw new UnreadableAnswer('duplicate_key', `Duplicate key ${raw}.`);

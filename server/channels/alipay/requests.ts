@@ -1,13 +1,9 @@
-/**
- * Builds the calls to Alipay: their common parameters, and the create call of each scene (the way in which the payer
- * pays, e.g. `qr`).
- */
+/** Builds the calls to Alipay. A scene is the way in which the payer pays, e.g. `qr`. */
 import type { OrderRef, PlaceOrder, RefundOrder, RefundRef } from '../../payments/channel.ts';
 import { majorText } from '../../money.ts';
 import type { FormPart } from '../evidence.ts';
 import { plainText } from '../transport.ts';
 
-/** One call before it is signed: the method, its business content, and the notification and return URLs. */
 export interface AlipayCall {
   method: string;
   content: Readonly<Record<string, unknown>>;
@@ -21,9 +17,7 @@ export interface AlipayUpload {
   part: FormPart;
 }
 
-/**
- * The ids and certificate serials that identify the app and the merchant in every request. Empty values are not sent.
- */
+/** The fields of every call that come from the configuration. Empty values are not sent. */
 export interface Caller {
   appId: string;
   sellerId: string;
@@ -47,10 +41,7 @@ export function closeCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.close', content: { out_trade_no: orderNo } };
 }
 
-/**
- * Builds alipay.trade.cancel for a payment by payer's code. This call closes an unpaid order and returns the money of a
- * paid order.
- */
+/** Builds alipay.trade.cancel, which closes an unpaid order and returns the money of a paid order. */
 export function cancelCall({ orderNo }: Pick<OrderRef, 'orderNo'>): AlipayCall {
   return { method: 'alipay.trade.cancel', content: { out_trade_no: orderNo } };
 }
@@ -87,10 +78,7 @@ export function certificateCall(serial: string): AlipayCall {
 
 type PaymentNames = Pick<RefundRef, 'orderNo' | 'paymentNo' | 'channelTradeNo'>;
 
-/**
- * Identifies the payment by Alipay's trade number, if it is known. If an order was paid twice, the order number may
- * identify the wrong payment.
- */
+/** If an order was paid twice, the order number may identify the wrong payment, so the trade number is preferred. */
 function paymentOf({ orderNo, paymentNo, channelTradeNo }: PaymentNames): Record<string, string> {
   const tradeNo = paymentNo ?? channelTradeNo;
   return tradeNo === null ? { out_trade_no: orderNo } : { trade_no: tradeNo };
@@ -123,10 +111,7 @@ export function createTime(sentAt: Date, now: Date): Date {
   return Math.abs(now.getTime() - sentAt.getTime()) > STALE_MS ? now : sentAt;
 }
 
-/**
- * Encodes parameters as a form. A space becomes `%20` and not `+`, because the payer's app and the redirect URL for the
- * payer require this.
- */
+/** Encodes parameters as a form. A space becomes `%20`, because the payer's app and the redirect URL require it. */
 export function encodeForm(params: Readonly<Record<string, string>>): string {
   return Object.entries(params)
     .map(([key, value]) => `${key}=${encodeURIComponent(value)}`)
@@ -161,10 +146,9 @@ const CREATE: Readonly<
 type AlipayOptions = NonNullable<PlaceOrder['options']['alipay']>;
 type Goods = NonNullable<AlipayOptions['goods']>[number];
 
-/** A scene (the way in which the payer pays, e.g. `qr`) that Alipay supports. */
 type AlipayScene = keyof typeof CREATE;
 
-/** The product codes of QR codes. The first is Alipay's default (reference of alipay.trade.precreate). */
+/** The product codes for payments by QR code. The first is Alipay's default (reference of alipay.trade.precreate). */
 export const QR_PRODUCTS = ['FACE_TO_FACE_PAYMENT', 'QR_CODE_OFFLINE'] as const;
 
 /** The fields of a create call that come from the configuration. Empty values are not sent. */
@@ -180,10 +164,7 @@ export function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene 
   return Object.hasOwn(CREATE, scene);
 }
 
-/**
- * Builds the create call of a scene. total_amount is in yuan with two decimals; time_expire is in UTC+8. The same order
- * always gives the same content.
- */
+/** Builds the same create call for each repeat of an order. total_amount is in yuan; time_expire is in UTC+8. */
 export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller): AlipayCall {
   const { method, productCode = seller.qrProductCode } = CREATE[scene];
   const isPage = scene === 'page' || scene === 'wap';
@@ -203,7 +184,6 @@ export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller)
   return { method, content, notifyUrl: order.notifyUrl, returnUrl: isPage ? order.returnUrl : undefined };
 }
 
-/** Identifies the payer in the scenes that require it: by the payer's code, or by the payer's id in jsapi and mini. */
 function payerOf({ payCode, openId }: PlaceOrder, scene: AlipayScene, { miniAppId }: Seller): Record<string, unknown> {
   if (scene === 'code') return { scene: 'bar_code', auth_code: payCode };
   if (scene !== 'jsapi' && scene !== 'mini') return {};
@@ -213,8 +193,9 @@ function payerOf({ payCode, openId }: PlaceOrder, scene: AlipayScene, { miniAppI
 }
 
 /**
- * Converts the merchant's options to fields of the call. A payment that the payer opens has no operator and no
- * terminal, and its passback_params must be URL-encoded (references of alipay.trade.page.pay, wap.pay and app.pay).
+ * Converts the merchant's options to fields of the call. If the payer opens the payment in an app or browser, no
+ * operator and no terminal are sent, and passback_params is URL-encoded (references of alipay.trade.page.pay, wap.pay
+ * and app.pay).
  */
 function optionsOf(options: AlipayOptions, isOpenedByPayer: boolean): Record<string, unknown> {
   const { storeId, operatorId, terminalId, sysServiceProviderId, passbackParams = '', goods } = options;

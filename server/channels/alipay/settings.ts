@@ -13,19 +13,14 @@ export interface CertificateFile {
   others: readonly X509Certificate[];
 }
 
-/** The data with which a downloaded certificate is checked: trusted certificates, and the current time (`now`). */
 export interface Measure {
   /** The certificates of the root certificate file. */
   anchors: readonly X509Certificate[];
-  /** The certificate files that the configuration trusts now. */
   trusted: readonly CertificateFile[];
   now: Date;
 }
 
-/**
- * The maximum number of intermediate certificates between a certificate and a root certificate. Alipay's chains have
- * one.
- */
+/** The maximum number of intermediate certificates in a chain. Alipay's chains have one. */
 const LONGEST_CHAIN = 6;
 
 /**
@@ -59,7 +54,6 @@ export function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate
   }
 }
 
-/** The names that the configuration uses for each kind of Alipay certificate or key. */
 export const KINDS = {
   appKey: 'alipay_app_key',
   appCert: 'alipay_app_cert',
@@ -68,12 +62,9 @@ export const KINDS = {
   publicKey: 'alipay_public_key',
 } as const;
 
-/** The parsed keys of one Alipay configuration. */
 export interface AlipayKeys {
   appKey: KeyObject;
-  /**
-   * The serial of the app certificate. Empty if the configuration has only public keys and no certificates (key mode).
-   */
+  /** Empty if the configuration has only public keys and no certificates (key mode). */
   appCertSerial: string;
   rootCertSerial: string;
   /**

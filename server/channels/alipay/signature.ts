@@ -1,24 +1,15 @@
 import { createHash, sign, verify, X509Certificate, type KeyObject } from 'node:crypto';
 import type { KeyRing, VerifyKey } from '../key-ring.ts';
 
-/**
- * The common prefix of the object identifiers of RSA signature algorithms (PKCS #1). The SM2 certificates in Alipay's
- * root file have other identifiers.
- */
+/** The OID (object identifier) prefix of RSA algorithms. The SM2 certificates in Alipay's root file have other OIDs. */
 const PKCS1 = '1.2.840.113549.1.1';
 
-/**
- * Builds the text of a request that is signed: all parameters except `sign`, without empty values, sorted by name, not
- * URL-encoded (open API v2).
- */
+/** The signed text of a request: no `sign`, no empty values, sorted by name, not URL-encoded (open API v2). */
 export function requestText(params: Readonly<Record<string, string>>): string {
   return joinSorted(Object.entries(params).filter(([key, value]) => key !== 'sign' && value !== ''));
 }
 
-/**
- * Builds the text of a notification that Alipay signed: all parameters except `sign` and `sign_type`, sorted by name,
- * URL-decoded (open API v2).
- */
+/** The signed text of a notification: no `sign` and `sign_type`, sorted by name, URL-decoded (open API v2). */
 export function notificationText(params: Readonly<Record<string, string>>): string {
   return joinSorted(Object.entries(params).filter(([key]) => key !== 'sign' && key !== 'sign_type'));
 }
@@ -43,10 +34,7 @@ export function signerIn(ring: KeyRing, text: string | Uint8Array, sign: string)
   return ring.all().find(({ key }) => verifyRsa2(text, sign, key));
 }
 
-/**
- * Computes Alipay's serial of a certificate (`app_cert_sn`, `alipay_cert_sn`): the MD5 of the issuer and the decimal
- * serial number, in hexadecimal.
- */
+/** Computes Alipay's serial of a certificate: the MD5 of the issuer and the decimal serial number, in hexadecimal. */
 export function certSerial(certificate: X509Certificate): string {
   const issuer = certificate.issuer.split('\n').toReversed().map(unescapeRdn).join(',');
   const serial = BigInt(`0x${certificate.serialNumber}`).toString();
@@ -55,10 +43,7 @@ export function certSerial(certificate: X509Certificate): string {
     .digest('hex');
 }
 
-/**
- * Computes Alipay's serial of its root file (`alipay_root_cert_sn`): the serials of the RSA certificates, joined by
- * `_`.
- */
+/** Computes Alipay's serial of its root file: the serials of the RSA certificates, joined by `_`. */
 export function rootCertSerial(certificates: readonly X509Certificate[]): string {
   return certificates
     .filter((certificate) => certificate.signatureAlgorithmOid.startsWith(PKCS1))
@@ -79,10 +64,7 @@ function joinSorted(entries: [string, string][]): string {
     .join('&');
 }
 
-/**
- * Removes the escapes that Node adds to issuer values (RFC 2253), because Alipay computes the serial from the plain
- * values.
- */
+/** Node escapes issuer values (RFC 2253), but Alipay computes the serial from the plain values. */
 function unescapeRdn(line: string): string {
   return line.replace(/\\(?:([0-9A-Fa-f]{2})|(.))/g, (_, hex: string | undefined, char: string) =>
     hex === undefined ? char : String.fromCharCode(Number.parseInt(hex, 16)),

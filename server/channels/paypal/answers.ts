@@ -1,7 +1,4 @@
-/**
- * Interprets PayPal's responses: the statuses of orders, captures and refunds, and the issues (error codes) of
- * refusals.
- */
+/** Interprets PayPal's statuses of orders, captures and refunds, and the issues (error codes) of refusals. */
 import type {
   CloseOutcome,
   Outcome,
@@ -17,9 +14,7 @@ import type { PaypalSettings } from './settings.ts';
 
 /** The meaning of an order status (Orders v2 reference). A status that is not listed is pending. */
 type OrderMeaning = 'pending' | 'waiting' | 'approved' | 'completed' | 'voided';
-/**
- * The meaning of the status of a capture (PayPal's word for the payment of an order). Source: Payments v2 reference.
- */
+/** A capture is PayPal's word for the payment of an order (Payments v2 reference). */
 type CaptureMeaning = 'paid' | 'refunded' | 'pending' | 'declined';
 /** The meaning of a refund status (Payments v2 reference). */
 type RefundMeaning = 'succeeded' | 'pending' | 'failed';
@@ -49,10 +44,7 @@ const REFUND: ReadonlyMap<string, RefundMeaning> = new Map([
   ['FAILED', 'failed'],
 ]);
 
-/**
- * Reasons for a pending capture that only the merchant can resolve, in the merchant's PayPal account (Payments v2,
- * capture status details).
- */
+/** Only the merchant can resolve these reasons, in its PayPal account (Payments v2, capture status details). */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
   'RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION',
@@ -60,15 +52,11 @@ const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'VERIFICATION_REQUIRED',
 ]);
 
-/** Whether a capture that is pending for this reason requires an action of the merchant. */
 function waitsForMerchant(reason: string): boolean {
   return MERCHANT_DECIDES.has(reason);
 }
 
-/**
- * Returns the meaning of an order status. `waiting` means that PayPal waits for the payer. `completed` does not prove a
- * payment; only a capture does.
- */
+/** `waiting` means that PayPal waits for the payer. `completed` does not prove a payment; only a capture does. */
 function orderMeaning(word: string): OrderMeaning {
   return ORDER.get(word) ?? 'pending';
 }
@@ -134,10 +122,7 @@ export function captureOutcome(capture: PaypalCapture, order?: PaypalOrder): Out
   };
 }
 
-/**
- * Returns the fee, the net amount and the time of completion of a capture, as far as PayPal reports them. `update_time`
- * (Payments v2) is the time of completion only if the capture is COMPLETED and has no refunds.
- */
+/** `update_time` (Payments v2) is the time of completion only if the capture is COMPLETED and has no refunds. */
 function settlementOf(
   { seller_receivable_breakdown: breakdown, create_time: createdAt, update_time: updatedAt }: PaypalCapture,
   isPlain: boolean,
@@ -183,10 +168,7 @@ export function captureMismatch(
   return undefined;
 }
 
-/**
- * Returns why a response does not belong to the expected order; undefined if it belongs to it. A response to a capture
- * call has some fields only inside the capture, so the fields of the captures are checked too.
- */
+/** A response to a capture call has some fields only inside the capture, so the captures are checked too. */
 function orderMismatch(order: PaypalOrder, expected: Expected, { merchantId }: PaypalSettings): string | undefined {
   const [unit] = order.purchase_units;
   const parts = [unit, ...unit.payments.captures];
@@ -205,10 +187,7 @@ function orderMismatch(order: PaypalOrder, expected: Expected, { merchantId }: P
   return undefined;
 }
 
-/**
- * Returns the capture that decides the outcome of the order. A paid capture comes first, then a pending or unknown one,
- * and a declined capture only if there is no other.
- */
+/** A paid capture comes first, then a pending or unknown one, and a declined capture only if there is no other. */
 function decisiveCapture(captures: readonly PaypalCapture[]): PaypalCapture | undefined {
   const rank = { paid: 0, refunded: 0, pending: 1, declined: 2 } as const;
   return captures.toSorted((a, b) => rank[captureMeaning(a.status)] - rank[captureMeaning(b.status)])[0];
@@ -283,10 +262,7 @@ export function refundOutcome(refund: PaypalRefund, { refundNo }: Pick<RefundRef
   return refundState(refund);
 }
 
-/**
- * Reads the outcome of a refund without a check of its refund number. It is also used for refunds that the service did
- * not make.
- */
+/** Reads a refund without a check of its refund number, also one that the service did not make. */
 export function refundState(refund: PaypalRefund): RefundOutcome {
   const amount = readAmount(refund.amount);
   if (!amount) return unknown('mismatch', `The refund amount is ${words(refund.amount)}.`);
@@ -359,10 +335,7 @@ const CREATE_FINAL: ReadonlySet<string> = new Set([
 /** Issues (PayPal's error codes) of a refused create call which mean that a payment with this order number exists. */
 const CREATE_KNOWN: ReadonlySet<string> = new Set(['DUPLICATE_INVOICE_ID']);
 
-/**
- * Issues (PayPal's error codes) of a refused capture. The payer can resolve the cause at PayPal, by an approval or
- * another payment method.
- */
+/** Issues of a refused capture that the payer can resolve at PayPal, by an approval or another payment method. */
 const CAPTURE_FOR_PAYER: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
   'PAYER_ACTION_REQUIRED',
@@ -421,18 +394,12 @@ export function refusesForCertain(issue: string): boolean {
   return CREATE_FINAL.has(issue);
 }
 
-/**
- * Returns why a refused create call may have created an order: its issue (PayPal's error code) means that a trade may
- * exist, or the issue is not listed in this file.
- */
+/** Returns why a refused create call may have created an order: a trade may exist, or the issue is not listed. */
 export function createDoubt(issue: string): RefusalDoubt {
   return CREATE_KNOWN.has(issue) ? 'trade_may_exist' : 'unlisted';
 }
 
-/**
- * Returns `payer` if the payer can still make the refused capture succeed, and `nobody` if no capture can succeed.
- * Returns undefined if the result of the capture is unknown.
- */
+/** Returns who can still make a refused capture succeed; undefined if the result of the capture is unknown. */
 export function captureEnds(issue: string): 'payer' | 'nobody' | undefined {
   if (CAPTURE_FOR_PAYER.has(issue)) return 'payer';
   return CAPTURE_FINAL.has(issue) ? 'nobody' : undefined;

@@ -34,13 +34,11 @@ export interface BalanceOfDay {
   closing: string;
 }
 
-/** The last line of a bill file: the name of the file format, and the number of transactions in the file. */
 export interface BillTail {
   end: typeof FORMAT;
   rows: number;
 }
 
-/** The name of the file format, which the first and the last line contain. */
 export const FORMAT = 'paypal-transactions-1';
 
 /** Reads a time of PayPal's reports, for example 2026-03-01T10:00:00+0000. Returns NaN for any other text. */
@@ -84,9 +82,7 @@ const FEES_BACK: ReadonlySet<string> = new Set(['T1108', 'T1109']);
  */
 const DISPUTES: ReadonlySet<string> = new Set(['T1106', 'T1110', 'T1111', 'T1201', 'T1202', 'T1205', 'T1207', 'T1208']);
 
-/**
- * Statuses in which the money has moved. S: success. V: success, but later reversed in full by a separate transaction.
- */
+/** `S` means success. `V` means success that a separate transaction later reversed in full. */
 const DONE: ReadonlySet<string> = new Set(['S', 'V']);
 
 /**
@@ -99,7 +95,6 @@ function isHold(code: string): boolean {
   return code === 'T1110' || code === 'T1111' || code === 'T1105' || code.startsWith('T15') || code.startsWith('T21');
 }
 
-/** Returns the kind of a transaction from its code, its status and the sign of its amount. */
 function kindOf(code: string, status: string, amount: number): BillLineKind {
   if (!hasMoved(status)) return 'other';
   if (PAYMENTS.has(code)) return amount > 0 ? 'payment' : 'other';
@@ -109,12 +104,10 @@ function kindOf(code: string, status: string, amount: number): BillLineKind {
   return code.startsWith('T01') || FEES_BACK.has(code) ? 'fee' : 'other';
 }
 
-/** Whether the transaction code means a refund by the merchant. */
 function isRefund(code: string): boolean {
   return code === REFUND;
 }
 
-/** Whether the transaction moved money. A pending (P) or denied (D) transaction has not moved money. */
 function hasMoved(status: string): boolean {
   return DONE.has(status);
 }
@@ -129,10 +122,7 @@ export async function readAccount(file: string): Promise<string> {
   throw new BillMalformed('not_a_bill', `The first line is not that of a PayPal bill (${FORMAT}).`, { line: 1 });
 }
 
-/**
- * Reads a bill file (format: `BillHead`). Throws BillMalformed. PayPal reports balances but no sums of a day, so the
- * totals contain only balances.
- */
+/** Reads a bill file (format: `BillHead`). PayPal reports no sums of a day, so the totals contain only balances. */
 export async function* readTransactions(file: string, day: string, isLenient = false): AsyncGenerator<BillPart> {
   const rows = createRows(isLenient, daySpan(day, 0).begin);
   const reader = createReader(day, rows);
@@ -280,7 +270,6 @@ function readRow(info: Members, text: string, line: number, count: number): Bill
   };
 }
 
-/** Returns the order, trade and refund numbers of an unreadable transaction. */
 function unread(info: Members, line: number): Unread {
   const isBack = isRefund(textIn(info, 'transaction_event_code') ?? '');
   const id = textIn(info, 'transaction_id') ?? null;
@@ -294,7 +283,6 @@ function unread(info: Members, line: number): Unread {
   };
 }
 
-/** The fields that every transaction must have. */
 const MEMBERS = [
   'transaction_event_code',
   'transaction_status',

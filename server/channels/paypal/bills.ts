@@ -23,10 +23,7 @@ import {
 import { type Call, unknown } from './reply.ts';
 import type { PaypalSettings } from './settings.ts';
 
-/**
- * Thrown if PayPal does not return a page of transactions. `answer` is the result that the caller returns instead of a
- * bill.
- */
+/** PayPal returned no page of transactions; the caller returns `answer` instead of a bill. */
 class NoPages extends Error {
   readonly answer: Exclude<BillAnswer, { kind: 'bill' }>;
   constructor(answer: NoPages['answer']) {
@@ -45,10 +42,7 @@ interface Window {
 const PAGE_SIZE = 500;
 /** The maximum number of transactions that PayPal returns for one period. */
 const MOST_ROWS = 10_000;
-/**
- * The maximum number of attempts to read a period. An attempt fails if the transactions change while the pages are
- * read.
- */
+/** A period is read again if its transactions change while the pages are read. */
 const TRIES = 3;
 
 /** The URL of the API, and the configured account (null if none is configured). */
@@ -62,10 +56,8 @@ const Page = z.object({
   account_number: Text,
 });
 type Page = z.infer<typeof Page>;
-/** One transaction_info. */
 type Info = Page['transaction_details'][number]['transaction_info'];
 
-/** The transactions of one period, and the account that they belong to. */
 export interface Rows {
   /** Undefined if there are no transactions and PayPal returned no account. */
   account: string | undefined;
@@ -95,14 +87,13 @@ async function* readWindows(call: Call, settings: Requester, span: { begin: Date
 }
 
 /**
- * Returns the key of a transaction. In PayPal's reports the id alone is not unique, so the key also has the event code
- * and the amount.
+ * The key by which duplicates are found. In PayPal's reports the id alone is not unique, so the event code and the
+ * amount are added.
  */
 function keyOf(info: Info): string {
   return JSON.stringify([info['transaction_id'], info['transaction_event_code'], info['transaction_amount']]);
 }
 
-/** Removes duplicates. */
 function distinct(infos: readonly Info[]): Info[] {
   return [...new Map(infos.map((info) => [keyOf(info), info])).values()];
 }
@@ -140,10 +131,7 @@ async function readWindow(call: Call, settings: Requester, window: Window, end: 
   throw new NoPages(unknown('in_progress', 'The transactions changed during each attempt to read them.'));
 }
 
-/**
- * Throws NoPages if the transactions of the day may be incomplete. PayPal shows transactions up to three hours late;
- * they are complete up to `last_refreshed_datetime`.
- */
+/** PayPal shows transactions up to three hours late; they are complete up to `last_refreshed_datetime`. */
 function requireRefreshed({ last_refreshed_datetime: refreshed }: Page, end: Date): void {
   const until = readInstant(refreshed ?? '');
   if (!(until >= end.getTime() - 1000))
@@ -246,7 +234,6 @@ function instantText(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
-/** Whether the cause is a transport error: no response, or a response that is too large. */
 function isTransportError(cause: UnknownCause): cause is 'timeout' | 'network' | 'too_large' {
   return cause === 'timeout' || cause === 'network' || cause === 'too_large';
 }
@@ -274,10 +261,7 @@ export const PAYPAL_BILLS: BillCalendar = {
  */
 const PATIENCE_MS = 86_400_000;
 
-/**
- * Creates the bill adapter (`BillDesk`) of PayPal. It writes the transactions of a day (Transaction Search v1) to a
- * file in a format of this service.
- */
+/** Creates PayPal's bill adapter, which writes the transactions of a day to a file in a format of this service. */
 export function paypalBills(call: Call, settings: PaypalSettings, now: () => Date): BillDesk {
   const { rate } = settings;
   return {
@@ -361,7 +345,6 @@ async function* written(
   yield lines([tail]);
 }
 
-/** Returns an iterable that throws `error` at its first step. */
 function failing(error: Error): AsyncIterable<Uint8Array> {
   return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(error) }) };
 }

@@ -1,7 +1,4 @@
-/**
- * Creates the channel of one PayPal account: the functions of the interface `Channel`, and the lookup of a refund by
- * PayPal's id.
- */
+/** Creates the channel of one PayPal account, and looks up refunds by PayPal's id. */
 import {
   type CaptureRef,
   type Channel,
@@ -57,7 +54,6 @@ import { getCaptureRequest, getRefundRequest } from './requests.ts';
 import { type PaypalSettings, readSettings } from './settings.ts';
 import type { Transmission } from './signature.ts';
 
-/** A refund that PayPal reports, with the order and refund numbers of this service. */
 type FoundRefund = Required<Pick<Notification, 'orderNo' | 'refundNo' | 'refund'>>;
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
@@ -69,8 +65,8 @@ const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 type LookedUp = FoundRefund | 'silent' | 'unreadable' | 'foreign';
 
 /**
- * Queries the refund that a webhook contains, and then its capture, which has the order number. `refundNo` is null if
- * the refund was not made through this service.
+ * Reads a refund and its capture; the capture has the order number. `refundNo` is null if the refund was not made
+ * through this service.
  */
 async function lookUpRefund(call: Call, settings: PaypalSettings, refundId: string): Promise<LookedUp> {
   const reply = await call(getRefundRequest(settings, refundId));
@@ -133,7 +129,6 @@ export async function registerPaypalNotifications(input: ChannelInput): Promise<
   return findOrMakeWebhook(createCall(input.send, tokens), settings, input.notifyUrl);
 }
 
-/** The placeholder for the webhook id as long as no webhook exists. */
 const UNREGISTERED = 'UNREGISTERED';
 
 /** The body of the response to a webhook. PayPal reads only the HTTP status. */
@@ -197,10 +192,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
     return { ...known, ...amiss, ...named, ...lookedUp, refundId };
   }
 
-  /**
-   * Lets PayPal verify the signature of a webhook. This is needed if the certificate comes from PayPal's URL but
-   * intermediate certificates up to a root are missing.
-   */
+  /** Lets PayPal verify a webhook. This is needed if PayPal's certificate chain lacks an intermediate certificate. */
   async function verifyAtPaypal(sent: Transmission, body: Buffer): Promise<boolean> {
     const reply = await call(requests.verifyWebhookRequest(settings, sent, body));
     const status = reply.kind === 'ok' ? readVerification(reply.body) : undefined;
@@ -261,7 +253,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
   }
 
   /**
-   * Queries an order that PayPal refused to capture with ORDER_ALREADY_CAPTURED. If the response does not contain the
+   * Reads the order after PayPal refused a capture with ORDER_ALREADY_CAPTURED. If the response does not contain the
    * capture yet, the outcome is unknown.
    */
   async function readCaptured(order: OrderRef): Promise<Outcome> {

@@ -19,15 +19,11 @@ import type { PaypalSettings } from './settings.ts';
 
 const JSON_TYPE = 'application/json';
 
-/** `GET /v1/customer/disputes/{id}`. */
 function getDisputeRequest(settings: PaypalSettings, id: string): WireRequest {
   return get(settings, `/v1/customer/disputes/${encodeURIComponent(id)}`);
 }
 
-/**
- * Builds `GET /v1/customer/disputes`: the disputes that changed after an instant, or the disputes about one capture. A
- * page has 50 disputes; PayPal's token selects the next page. Source: PayPal's OpenAPI description of Disputes v1.
- */
+/** A page has 50 disputes; PayPal's token selects the next page (PayPal's OpenAPI description of Disputes v1). */
 function listDisputesRequest(
   settings: PaypalSettings,
   which: { update_time_after: string } | { disputed_transaction_id: string },
@@ -56,9 +52,7 @@ function messageRequest(settings: PaypalSettings, id: string, message: string): 
   return postForm(settings, id, 'send-message', { message });
 }
 
-/**
- * Builds `POST …/accept-claim`: the merchant accepts the claim, and PayPal refunds the disputed amount to the payer.
- */
+/** The merchant accepts the claim, and PayPal refunds the disputed amount to the payer. */
 function acceptRequest(settings: PaypalSettings, id: string, note: string): WireRequest {
   const body = JSON.stringify({ note, accept_claim_type: 'REFUND' });
   return post(settings, id, 'accept-claim', { 'content-type': JSON_TYPE }, { body });
@@ -152,15 +146,12 @@ const Page = z.object({
     .default([]),
 });
 
-/** A dispute as PayPal returns it, after validation. */
 type PaypalDispute = z.infer<typeof Dispute>;
 
-/** Reads a dispute from the body of a successful response; undefined if the body is not a dispute. */
 function readDispute(body: unknown): PaypalDispute | undefined {
   return Dispute.safeParse(body).data;
 }
 
-/** Reads one page of the dispute list and the token of the next page; undefined if the body is not such a page. */
 function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; next: string | undefined } | undefined {
   const page = Page.safeParse(body).data;
   if (!page) return undefined;
@@ -173,28 +164,19 @@ function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; n
   return { disputes, next };
 }
 
-/**
- * Whether PayPal offers an action for this dispute now. PayPal writes the action in the links with underscores or
- * hyphens.
- */
+/** Whether PayPal offers an action for this dispute now. PayPal writes it with underscores or hyphens. */
 export function offers({ links }: PaypalDispute, action: string): boolean {
   return links.some(({ rel }) => rel.replaceAll('-', '_') === action);
 }
 
 const OUR_NUMBER = /^[A-Za-z0-9_]{6,32}$/;
 
-/**
- * Whether the merchant received all disputed payments. If the response does not state the payee of a payment, the
- * payment is accepted.
- */
+/** Whether the dispute is about payments of this merchant. A payment without a stated payee is accepted. */
 function isPayee({ disputed_transactions: transactions }: PaypalDispute, merchantId: string | null): boolean {
   return transactions.every(({ seller }) => !merchantId || !seller?.merchant_id || seller.merchant_id === merchantId);
 }
 
-/**
- * Converts a dispute from PayPal's format to the format of this service; amounts in minor units. If the dispute cannot
- * be used, returns a text with the reason.
- */
+/** The amounts are in minor units. For a dispute that cannot be used, the result is a text with the reason. */
 function disputeOf(found: PaypalDispute): ChannelDispute | string {
   const amount = readAmount(found.dispute_amount);
   if (!amount) return 'The disputed amount cannot be read.';
@@ -215,8 +197,8 @@ function disputeOf(found: PaypalDispute): ChannelDispute | string {
 }
 
 /**
- * The state of an open dispute for each PayPal status. Any other status is `under_review`, so that an unknown status
- * never closes a dispute.
+ * The state of an unresolved dispute for each PayPal status. Any other status is `under_review`, so that an unknown
+ * status never closes a dispute.
  */
 const UNDER_WAY: Readonly<Record<string, DisputeState>> = {
   OPEN: 'open',
@@ -244,8 +226,8 @@ function endOf(found: PaypalDispute): Pick<ChannelDispute, 'state' | 'lost'> | s
 }
 
 /**
- * Returns the amount that PayPal debited from the merchant for the dispute, without fees. Returns undefined if PayPal
- * reports no debit, or debits in several currencies.
+ * Returns the money that the merchant lost, without fees. Returns undefined if PayPal reports no movement of the
+ * merchant's money, an unreadable amount, or several currencies.
  */
 function bookedLoss({ money_movements: movements, create_time }: PaypalDispute): LostMoney | undefined {
   const own = (movements ?? []).filter(
@@ -268,8 +250,7 @@ function readAmount({ value, currency_code }: z.infer<typeof Amount>): Money | u
 }
 
 /**
- * PayPal's limits for evidence: less than 10 MB per file and 50 MB per call (developer.paypal.com, "Supported file
- * types and sizes" of disputes).
+ * PayPal accepts less than 10 MB per file and 50 MB per call (developer.paypal.com, "Supported file types and sizes").
  */
 const DOCUMENTS = {
   channel: 'PayPal',
@@ -279,10 +260,7 @@ const DOCUMENTS = {
   mostBytesInAll: 50 * 1024 * 1024,
 } as const;
 
-/**
- * Creates the dispute adapter (`DisputeDesk`) of PayPal (Disputes v1). The REST app needs the feature "Disputes";
- * without this feature PayPal returns 403.
- */
+/** Creates PayPal's dispute adapter. Without the feature "Disputes" of the REST app PayPal returns 403. */
 export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDesk {
   return { read, list, listOf, answer, accept };
 
@@ -308,10 +286,7 @@ export function paypalDisputes(call: Call, settings: PaypalSettings): DisputeDes
     return found ? { kind: 'listed', ...found } : unknown('unparsable', 'The response is not a list of disputes.');
   }
 
-  /**
-   * Sends evidence to PayPal or a message to the payer. The choice depends on the action that PayPal offers for the
-   * dispute now.
-   */
+  /** Sends evidence to PayPal or a message to the payer, depending on what PayPal offers for the dispute now. */
   async function answer(id: string, text: string, files: readonly EvidenceFile[]): Promise<DisputeAction> {
     const typed = typedFiles(files, DOCUMENTS);
     if ('kind' in typed) return typed;
@@ -353,9 +328,7 @@ function gone(): DisputeAction {
   return { kind: 'refused', code: 'RESOURCE_NOT_FOUND', reason: 'PayPal has no dispute with this id.' };
 }
 
-/**
- * Refuses an action that PayPal does not offer for the dispute now, with the error code that PayPal uses for this case.
- */
+/** Refuses an action that PayPal does not accept now, with the error code that PayPal uses for this case. */
 function notNow({ status }: PaypalDispute, what = 'this action'): DisputeAction {
   const code = 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE';
   return {

@@ -1,7 +1,4 @@
-/**
- * Describes PayPal to the service: limits, fields, certificates, and the settings that the merchant must make at
- * PayPal.
- */
+/** PayPal's limits, fields, certificates, and the settings that the merchant must make at PayPal. */
 import type { Addresses, ChannelKind, FieldSpec, Mode, Registration, Scene } from '../../payments/channel.ts';
 import { PERCENT_AND_AMOUNT_FIELD } from '../fee-rate.ts';
 import { PAYPAL_BILLS } from './bills.ts';
@@ -11,10 +8,7 @@ import { SIMULATOR_CA, WEBHOOK_INTERMEDIATE } from './settings.ts';
 
 const DASHBOARD = 'Developer dashboard (developer.paypal.com), Apps & Credentials, the REST app';
 
-/**
- * Lists the settings that the REST app at PayPal needs for this service. `payctl` creates the webhook. The return URLs
- * need no setting, because each order contains them.
- */
+/** `payctl` creates the webhook. The return URLs need no setting, because each order contains them. */
 function paypalRegistrations({ notifyUrl }: Pick<Addresses, 'notifyUrl'>): Registration<Scene>[] {
   return [
     {
@@ -86,10 +80,6 @@ const FIELDS: readonly FieldSpec[] = [
   PERCENT_AND_AMOUNT_FIELD,
 ];
 
-/**
- * The properties of PayPal as a channel (Orders v2): its scenes (ways to pay), currencies, limits, fields and
- * certificates.
- */
 export const paypalKind: ChannelKind = {
   payWay: 'paypal',
   name: 'PayPal',

@@ -69,7 +69,6 @@ interface Named extends Pick<
   Notification,
   'event' | 'orderNo' | 'refundNo' | 'channelOrderId' | 'paymentNo' | 'approvedAt' | 'disputeId'
 > {
-  /** PayPal's id of the refund. */
   refundId: string | null;
 }
 
@@ -121,10 +120,6 @@ const SHORTEST_SIGNATURE = 256;
  */
 const TRY_OUT = 'WEBHOOK_ID';
 
-/**
- * The functions that verify a webhook: one finds the key, the other lets PayPal verify the signature if the certificate
- * chain is incomplete.
- */
 interface Verifier {
   webhookId: string;
   findKey(certificateUrl: string): Promise<WebhookKey>;
@@ -132,7 +127,6 @@ interface Verifier {
   verifyAtPaypal(transmission: Transmission, body: Buffer): Promise<boolean>;
 }
 
-/** What is known about a webhook after the verification of its signature: its id, and whether it is a test event. */
 interface Verified {
   notificationId: string;
   isTest: boolean;
@@ -186,12 +180,10 @@ function header(headers: Record<string, string | undefined>, name: string, form:
   return value;
 }
 
-/** The key of a certificate from one of PayPal's URLs, and whether the certificate leads to a trusted root. */
 type WebhookKey = Pick<JudgedKey, 'key' | 'isChained'>;
 
 /**
- * Finds the key of a webhook by the URL of its certificate. A certificate that is not cached is downloaded; `budget`
- * limits how many useless downloads one sender can cause. Throws NotificationNotGenuine if there is no usable key.
+ * `budget` limits how many useless downloads one sender can cause. Throws NotificationNotGenuine without a usable key.
  */
 type FindWebhookKey = (certificateUrl: string, budget?: FetchBudget) => Promise<WebhookKey>;
 
@@ -243,10 +235,7 @@ export function createCertificateCache(settings: PaypalSettings, send: Transport
     return started;
   }
 
-  /**
-   * Returns the URL of the cache entry to remove. Refused certificates are removed first, because a sender can invent
-   * any number of URLs.
-   */
+  /** Refused certificates are removed first, because a sender can invent any number of URLs. */
   function entryToEvict(): string {
     const urls = [...kept.keys()];
     return urls.find((url) => 'refused' in (kept.get(url)?.result ?? {})) ?? urls[0] ?? '';
@@ -371,7 +360,6 @@ async function completed(
   return read(await call(requests.changeWebhookRequest(settings, webhook.id, [...events])), Webhook);
 }
 
-/** The names of the webhook checks in the result of a test. */
 export const WEBHOOK_SUBJECTS = ['Webhook ID', 'Webhook address', 'Webhook events'] as const;
 
 /** Checks that the configured webhook exists, has the notify URL, and is subscribed to all required events. */

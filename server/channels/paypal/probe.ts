@@ -12,7 +12,6 @@ import { createOrderRequest, getWebhookRequest } from './requests.ts';
 import type { PaypalSettings } from './settings.ts';
 import { webhookChecks, WEBHOOK_SUBJECTS } from './notification.ts';
 
-/** The input of a configuration test: the account, its token source and the call to PayPal. */
 interface Prober {
   settings: PaypalSettings;
   tokens: TokenSource;

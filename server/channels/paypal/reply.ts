@@ -1,7 +1,4 @@
-/**
- * Sends a request to PayPal with an access token, classifies the response by its status, and checks and parses its
- * body.
- */
+/** Sends requests to PayPal with an access token, classifies the responses by status, and parses their bodies. */
 import { z } from 'zod';
 import {
   type Transport,
@@ -49,7 +46,6 @@ function parse(text: string): unknown {
   }
 }
 
-/** Returns the first duplicate field name in a valid JSON text, with its quotes. */
 function duplicateMember(text: string): string | undefined {
   const open: (Set<string> | null)[] = [];
   let lastString = '';
@@ -75,7 +71,6 @@ const Text = z.string().optional().catch(undefined);
 const Amount = z.object({ currency_code: z.string(), value: z.string() });
 const Details = z.object({ reason: Text }).optional().catch(undefined);
 const Payee = z.object({ merchant_id: Text }).optional().catch(undefined);
-/** Parses a time with a UTC offset in a PayPal response. */
 export const Time = z.iso.datetime({ offset: true }).transform((text) => new Date(text));
 /** The links of a PayPal resource. If they cannot be read, the list is empty. */
 export const Links = z
@@ -150,16 +145,12 @@ const Refusal = z.object({
 
 /** An amount as PayPal writes it: decimal text in major units and an ISO 4217 code. */
 export type PaypalAmount = z.infer<typeof Amount>;
-/** An order with exactly one purchase unit. */
 export type PaypalOrder = z.infer<typeof Order>;
-/** A capture: the payment of an order. */
 export type PaypalCapture = z.infer<typeof Capture>;
-/** A refund of a capture. */
 export type PaypalRefund = z.infer<typeof Refund>;
 /** An access token and its lifetime in seconds. */
 type PaypalToken = z.infer<typeof Token>;
 
-/** The result of a call that returned no usable response. `cause` is the reason. */
 export interface Unknown {
   kind: 'unknown';
   cause: UnknownCause;
@@ -168,8 +159,8 @@ export interface Unknown {
 }
 
 /**
- * A refusal by PayPal (HTTP 4xx). `name` is the name of the error, `code` is its issue (or the name if there is no
- * issue), and `reason` is PayPal's text with the debug id.
+ * PayPal refused with HTTP 4xx. `code` is PayPal's issue (error code), or `name` if there is none. `reason` includes
+ * the debug id.
  */
 export interface Refused {
   kind: 'refused';
@@ -179,12 +170,10 @@ export interface Refused {
   reason: string;
 }
 
-/** The result of one call to PayPal: a success with its JSON body, a refusal, or an unknown result. */
 export type Reply = { kind: 'ok'; body: unknown } | Refused | Unknown;
 
 /**
- * Classifies a response. Only 200 and 201 with readable JSON are a success. After 429, 5xx or an unreadable response
- * the result is unknown.
+ * Only 200 and 201 with readable JSON are a success. After 429, 5xx or an unreadable response the result is unknown.
  */
 function readReply(answer: WireAnswer): Reply {
   const { status } = answer;
@@ -226,10 +215,7 @@ export function unknown(cause: UnknownCause, detail: string): Unknown {
   return { kind: 'unknown', cause, detail };
 }
 
-/**
- * Reads an order from the body of a successful response. Returns undefined if the body is not an order with exactly one
- * purchase unit.
- */
+/** Reads an order from a successful response; undefined unless it has exactly one purchase unit. */
 export function readOrder(body: unknown): PaypalOrder | undefined {
   return Order.safeParse(body).data;
 }
@@ -249,9 +235,6 @@ export function readVerification(body: unknown): 'SUCCESS' | 'FAILURE' | undefin
   return Verification.safeParse(body).data?.verification_status;
 }
 
-/**
- * Reads the access token from a successful response to the token request. Returns undefined if the body has no token.
- */
 function readToken(body: unknown): PaypalToken | undefined {
   return Token.safeParse(body).data;
 }
@@ -262,14 +245,11 @@ export function captureIdOf(links: PaypalRefund['links']): string | undefined {
   return /\/v2\/payments\/captures\/([A-Za-z0-9-]{1,64})$/.exec(up)?.[1];
 }
 
-/** An access token, or the reason why no token could be fetched. */
 type TokenReply = { kind: 'token'; token: string } | Unknown;
 
-/** Provides the access token of one PayPal client (REST app). */
 export interface TokenSource {
   /** Returns the cached token, or fetches a token. Concurrent callers share one request. */
   get(): Promise<TokenReply>;
-  /** Fetches a token even if one is cached. */
   renew(): Promise<TokenReply>;
   /** Removes this token from the cache after PayPal refused it. A newer token stays in the cache. */
   drop(token: string): void;
@@ -323,10 +303,7 @@ export function createTokenSource(request: WireRequest, send: Transport, now: ()
   };
 }
 
-/**
- * Sends a request once and classifies the response. A transport error becomes an unknown result; only other errors are
- * thrown.
- */
+/** A transport error becomes an unknown result; only other errors are thrown. */
 async function sendQuietly(send: Transport, request: WireRequest): Promise<Reply & { status?: number }> {
   try {
     const answer = await send(request);

@@ -27,10 +27,7 @@ export function tokenRequest({ apiUrl, clientId, clientSecret }: PaypalSettings)
   };
 }
 
-/**
- * Builds `POST /v2/checkout/orders`. The amount is in major units. If the request is repeated, its body has the same
- * bytes.
- */
+/** Builds `POST /v2/checkout/orders`; the amount is in major units, and a repeat has the same bytes. */
 export function createOrderRequest(settings: PaypalSettings, order: PlaceOrder): WireRequest {
   const options = order.options.paypal ?? {};
   const body = {
@@ -76,10 +73,7 @@ export function getOrderRequest(settings: PaypalSettings, id: string, orderNo: s
   return get(settings, `/v2/checkout/orders/${encodeURIComponent(id)}`, { call: 'query', orderNo });
 }
 
-/**
- * Builds `POST /v2/checkout/orders/{id}/capture`. `captureNo` is the PayPal-Request-Id, so a repeat does not capture
- * twice.
- */
+/** Builds `POST …/capture`. `captureNo` is the PayPal-Request-Id, so a repeat does not capture twice. */
 export function captureRequest(settings: PaypalSettings, id: string, ref: CaptureRef): WireRequest {
   const path = `/v2/checkout/orders/${encodeURIComponent(id)}/capture`;
   return post(settings, path, ref.captureNo, {}, { call: 'capture', orderNo: ref.orderNo });
@@ -93,9 +87,7 @@ export function getCaptureRequest(settings: PaypalSettings, id: string, ref?: Or
   return get(settings, `/v2/payments/captures/${encodeURIComponent(id)}`, { call: 'query', orderNo: ref?.orderNo });
 }
 
-/**
- * Builds `POST /v2/payments/captures/{id}/refund`. The refund number is both the PayPal-Request-Id and the invoice id.
- */
+/** Builds `POST …/refund`. The refund number is both the PayPal-Request-Id and the invoice id. */
 export function refundRequest(settings: PaypalSettings, captureId: string, refund: RefundOrder): WireRequest {
   const body = {
     amount: paypalAmount(refund.refundAmount),
@@ -118,10 +110,7 @@ export function getWebhookRequest(settings: PaypalSettings): WireRequest {
   return get(settings, `/v1/notifications/webhooks/${encodeURIComponent(settings.webhookId)}`, { call: 'probe' });
 }
 
-/**
- * Builds `POST /v1/notifications/verify-webhook-signature`. The body of the webhook is inserted unchanged, because it
- * is signed.
- */
+/** Builds `POST …/verify-webhook-signature`. The webhook's body is inserted unchanged, because it is signed. */
 export function verifyWebhookRequest(settings: PaypalSettings, sent: Transmission, event: Buffer): WireRequest {
   const verification = JSON.stringify({
     auth_algo: sent.algorithm,
@@ -170,10 +159,7 @@ function aboutWebhooks({ apiUrl }: PaypalSettings, method: 'POST' | 'PATCH', pat
   return { method, url, headers, body: JSON.stringify(body), about: { call: 'webhooks' } };
 }
 
-/**
- * Formats an amount for PayPal: major units with the number of decimals that PayPal accepts (HUF, JPY and TWD have
- * none).
- */
+/** Formats an amount for PayPal: major units with the decimals that PayPal accepts (HUF, JPY and TWD have none). */
 export function paypalAmount(money: Money): { currency_code: string; value: string } {
   return { currency_code: money.currency, value: majorText(money) };
 }

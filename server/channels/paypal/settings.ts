@@ -3,9 +3,7 @@ import { type ChannelInput, ChannelMisconfigured, type FeeRate, type Mode } from
 import { readFeeRate } from '../fee-rate.ts';
 import { readPems } from './signature.ts';
 
-/**
- * The certificate kind for the certificate authority of the simulator's webhooks. It is read only in simulator mode.
- */
+/** The certificate authority of the simulator's webhooks. It is read only in simulator mode. */
 export const SIMULATOR_CA = 'paypal_simulator_ca';
 
 const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
@@ -16,7 +14,6 @@ const API_URLS: Readonly<Record<Exclude<Mode, 'simulator'>, string>> = {
 /** The certificate kind for an intermediate certificate that PayPal's certificate file does not contain. */
 export const WEBHOOK_INTERMEDIATE = 'paypal_webhook_intermediate';
 
-/** The parsed configuration of one PayPal account: URLs, ids, secrets, fee rate and certificates. */
 export interface PaypalSettings {
   mode: Mode;
   /** The base URL of the REST API, without a slash at the end. */
@@ -28,15 +25,9 @@ export interface PaypalSettings {
   merchantId: string | null;
   /** The configured fee rate. If it is undefined, the fees in bills are not compared with it. */
   rate: FeeRate | undefined;
-  /**
-   * The certificate authorities that are trusted in simulator mode. Empty in the other modes, which trust the public
-   * roots.
-   */
+  /** The authorities that are trusted in simulator mode. Empty in the other modes, which trust the public roots. */
   simulatorRoots: readonly X509Certificate[];
-  /**
-   * Intermediate certificates between a webhook certificate and a root. They are trusted only if they lead to a trusted
-   * root.
-   */
+  /** The configured intermediate certificates. Each is trusted only if it leads to a trusted root. */
   intermediates: readonly X509Certificate[];
 }
 

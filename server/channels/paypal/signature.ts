@@ -5,7 +5,6 @@ import { rootCertificates } from 'node:tls';
 import { crc32 } from 'node:zlib';
 import type { Mode } from '../../payments/channel.ts';
 
-/** The signature headers of a webhook. */
 export interface Transmission {
   id: string;
   time: string;
@@ -15,8 +14,7 @@ export interface Transmission {
 }
 
 /**
- * Builds the signed text of a webhook: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal` (PayPal,
- * Webhooks integration).
+ * The signed text: `id|time|webhook id|CRC32 of the raw body as an unsigned decimal` (PayPal, Webhooks integration).
  */
 export function webhookText(transmissionId: string, transmissionTime: string, webhookId: string, body: Buffer): string {
   return [transmissionId, transmissionTime, webhookId, String(crc32(body))].join('|');
@@ -50,16 +48,12 @@ export function isCertificateUrl(text: string, mode: Mode, apiUrl: string): bool
   });
 }
 
-/**
- * The trusted roots, and the additional intermediate certificates for chains that are incomplete in the certificate
- * file.
- */
+/** `intermediates` complete a chain if the certificate file lacks an intermediate certificate. */
 export interface Trust {
   roots: readonly X509Certificate[];
   intermediates: readonly X509Certificate[];
 }
 
-/** The key of a checked webhook certificate, and whether its chain is complete. */
 export interface JudgedKey {
   key: KeyObject;
   /** False if the certificate itself is valid, but an intermediate certificate between it and a root is missing. */
@@ -88,10 +82,7 @@ export function publicRoots(): readonly X509Certificate[] {
 }
 let parsedRoots: readonly X509Certificate[] | undefined;
 
-/**
- * Parses every certificate of a PEM text, in the sequence of the text. Throws CertificateRefused if one cannot be
- * parsed.
- */
+/** Parses every certificate of a PEM text, in its sequence. Throws CertificateRefused if one cannot be parsed. */
 export function readPems(text: string): X509Certificate[] {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length > LONGEST_CHAIN)

@@ -7,7 +7,6 @@ import { preorderText, signRsa } from './signature.ts';
  * in the signed text, times as text in seconds, `product_id` as SP with eight digits, and a lifetime of 15 minutes.
  */
 
-/** The host of WeChat agent pay for live payments. */
 export const AGENT_PAY_LIVE = 'https://payapp.weixin.qq.com';
 
 /** The payment data of an order, as WeChat Pay returned it when the order was created. */
@@ -16,13 +15,13 @@ interface PayData {
   value: string;
 }
 
-/** The id and the version of a skill that is registered at SkillHub. */
+/** The id and the version of a skill (an ability of an AI agent) that is registered at SkillHub. */
 interface AgentSkill {
   id: string;
   version: string;
 }
 
-/** The developer at SkillHub who signs the request, and one of the developer's keys. */
+/** The developer account at SkillHub that signs the request, and one of its keys. */
 interface AgentDeveloper {
   developerId: string;
   keyId: string;
@@ -30,8 +29,9 @@ interface AgentDeveloper {
 }
 
 /**
- * Builds and signs the body of a preorder, which requests a payment code. `at` is the current time from `channelTime`.
- * The body contains no amount, because `payData` belongs to an order that has the amount.
+ * Builds and signs the body of a preorder, which requests a payment code (the text with which an AI agent pays). `at`
+ * is the current time from `channelTime`. The body contains no amount, because `payData` belongs to an order that has
+ * the amount.
  */
 export async function signPreorder(
   { developerId, keyId, key }: AgentDeveloper,
@@ -60,10 +60,7 @@ export async function signPreorder(
   };
 }
 
-/**
- * Reads the payment code of a response. Returns undefined if there is no code or if the code is not valid in an HTTP
- * header.
- */
+/** Reads the payment code; undefined if there is none or if it is not valid in an HTTP header. */
 export function readPaymentCode(body: Buffer): string | undefined {
   try {
     const { payment_code: code } = JSON.parse(body.toString('utf8')) as { payment_code?: unknown };

@@ -1,6 +1,4 @@
-/**
- * Interprets WeChat Pay's responses: to create, query, close, reverse and refund calls, and to a certificate download.
- */
+/** Interprets WeChat Pay's responses: to create, query, close, reverse, refund and certificate calls. */
 import { X509Certificate, randomBytes } from 'node:crypto';
 import type {
   CloseOutcome,
@@ -49,10 +47,7 @@ export function readCodePaid(reply: Reply, account: Account, order: OrderRef, re
   return { ...spent, definite: true };
 }
 
-/**
- * Reads the refusal of a create call. The refusal is definite (no trade exists) only if the response is signed and the
- * error code rules out a trade.
- */
+/** A refusal is definite (no trade exists) only if it is signed and its error code rules out a trade. */
 function readPlaceRefusal(refused: Refused): Outcome {
   const { code, message, signed } = refused;
   const definite = signed && isDefinite(code, message);
@@ -146,9 +141,7 @@ export function readClosed(reply: Reply): CloseOutcome {
   return unknownRefusal(reply) ?? { kind: 'refused', code, reason: message };
 }
 
-/**
- * The refund that a response must belong to. `refundAmount` is absent if the refund was not made through this service.
- */
+/** `refundAmount` is absent if the refund was not made through this service. */
 type ExpectedRefund = Pick<RefundRef, 'orderNo' | 'refundNo' | 'amount'> & Partial<Pick<RefundRef, 'refundAmount'>>;
 
 /**
@@ -195,9 +188,7 @@ export function readRefundLookedUp(reply: Reply, refund: ExpectedRefund, receive
   return outcome.kind === 'succeeded' ? { ...outcome, payment: { channelNo, amount } } : outcome;
 }
 
-/**
- * Values of `user_received_account` that mean that the refund went to the merchant's own account (refund query: 退还商户).
- */
+/** Values of `user_received_account` for a refund to the merchant's own account (refund query: 退还商户). */
 const MERCHANTS_OWN: ReadonlySet<string> = new Set(['商户基本账户', '商户结算银行账户']);
 
 /**
@@ -232,9 +223,7 @@ export function readRefund(members: Members, word: string, receivedAt: Date, exp
   return { kind: 'pending', channelRefundNo };
 }
 
-/**
- * Returns a sentence about the first field whose value differs from `expected`. Returns undefined if all fields match.
- */
+/** Returns a sentence about the first field that differs from `expected`; undefined if all match. */
 export function strangerIn(members: Members, expected: Readonly<Record<string, string>>): string | undefined {
   const name = Object.keys(expected).find((key) => members[key] !== expected[key]);
   return name === undefined ? undefined : `${name} is ${String(members[name])}.`;
@@ -264,10 +253,7 @@ function readTime(members: Members, name: string): Date | undefined {
   return Number.isNaN(at.getTime()) ? undefined : at;
 }
 
-/**
- * Whether a refusal means "not found": HTTP 404 with the expected code. A 404 without this code may come from a proxy
- * or a wrong path.
- */
+/** A 404 without the expected code may come from a proxy or a wrong path. */
 function isAbsent({ status, code }: Refused, expected: string): boolean {
   return status === 404 && code === expected;
 }
@@ -330,10 +316,7 @@ async function jsapiParams({ merchantKey }: Settings, { appId, prepayId, timesta
   return { appId, timeStamp: timestamp, nonceStr: nonce, package: `prepay_id=${prepayId}`, signType: 'RSA', paySign };
 }
 
-/**
- * Builds the parameters of the open SDK's `PayReq`. In partner mode `partnerid` is the partner's merchant number
- * (wechatpay-java, partnerpayments `AppServiceExtension`).
- */
+/** In partner mode `partnerid` is the partner's number (wechatpay-java, partnerpayments `AppServiceExtension`). */
 async function appParams({ mchid, merchantKey }: Settings, { appId, prepayId, timestamp, nonce }: Signed) {
   const sign = await signRsa(appText(appId, timestamp, nonce, prepayId), merchantKey);
   return {

@@ -38,19 +38,12 @@ const NAMES = [
   '订单金额',
   '申请退款金额',
 ] as const;
-/** The name of a column that this service reads. */
 type Column = (typeof NAMES)[number];
 
-/**
- * The last column with a free text of the merchant. The text may contain the cell separator, so the columns after it
- * are counted from the end of the row.
- */
+/** The merchant's text may contain the cell separator, so the columns after it are counted from the end of the row. */
 const LAST_TEXT = '商户数据包';
 
-/**
- * The columns of the line of sums at the end of the bill. Source: the same page of WeChat Pay's documentation as for
- * `NAMES`.
- */
+/** The columns of the line of sums at the end of the bill. Source: as for `NAMES`. */
 const SUM_NAMES = [
   '总交易单数',
   '应结订单总金额',
@@ -62,13 +55,11 @@ const SUM_NAMES = [
 ] as const;
 type SumName = (typeof SUM_NAMES)[number];
 
-/** The table of a bill: splits a row into cells and finds the cell of a column. */
 interface Table {
   cellsOf(text: string, line: number): string[];
   at(cells: readonly string[], column: Column): number;
 }
 
-/** Reads the column header of the table. */
 function readHeader(text: string, line: number): Table {
   const header = headerCells(text);
   const columns = findColumns(header, NAMES, line);
@@ -125,10 +116,7 @@ export const UTC_OFFSET_MINUTES = 480;
 interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
-  /**
-   * True if the file contains the rows of all merchants of the partner. The reader then returns only the rows of this
-   * merchant.
-   */
+  /** True if the file contains all merchants of the partner. Then only the rows of this merchant are returned. */
   isWhole?: boolean;
 }
 
@@ -240,8 +228,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   };
 
   /**
-   * Starts to read the second bill in the file. WeChat Pay does not document the current format of this bill. If its
-   * header differs from the expected columns, the second bill is skipped.
+   * Begins the second bill of the file. WeChat Pay does not document its current format, so a bill with unexpected
+   * columns is skipped.
    */
   function beginSecond(text: string, line: number): void {
     try {
@@ -335,8 +323,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
   }
 
   /**
-   * Whether a row in a bill of all merchants belongs to another merchant. A row whose merchant cannot be read counts as
-   * another merchant's.
+   * Whether a row belongs to another merchant of the partner. A row whose merchant cannot be read also counts as such.
    */
   function namesOther(of: Table, text: string, line: number): boolean {
     try {
@@ -384,10 +371,7 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     return isOurs;
   }
 
-  /**
-   * Compares the sums of the rows with the sums that the bill states. Both sums include failed refunds; the returned
-   * totals do not.
-   */
+  /** Both sums, of the rows and of the bill, include failed refunds; the returned totals do not. */
   function requireSums(stated: Record<SumName, bigint>, line: number): BillTotals {
     const perFen = BigInt(PER_FEN);
     const money = (name: (typeof SUMS)[number], column: SumName): void => {
@@ -428,10 +412,7 @@ function added(
   return Object.fromEntries(names.map((name) => [name, before[name] + more[name]])) as Record<SumName, bigint>;
 }
 
-/**
- * Returns the order, trade or refund number in a cell, or null if the cell has none. WeChat Pay writes 0 for a missing
- * number.
- */
+/** WeChat Pay writes 0 for a missing number. */
 function numberIn(text: string): string | null {
   return text === '' || text === '0' ? null : text;
 }

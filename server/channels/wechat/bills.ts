@@ -27,10 +27,6 @@ const Named = z.object({
   download_url: z.url(),
 });
 
-/**
- * What `wechatBills` needs to fetch a bill: the calls to WeChat Pay, the download function, and settings of the
- * configuration.
- */
 interface BillCalls {
   ask: Ask;
   download: DownloadSigned;
@@ -39,10 +35,7 @@ interface BillCalls {
   rate: FeeRate | undefined;
 }
 
-/**
- * Creates the bill adapter (`BillDesk`) of WeChat Pay for trade bills (交易账单). In partner mode these are the bills of
- * the configured sub-merchant.
- */
+/** Creates the adapter for trade bills (交易账单); in partner mode, for those of the configured sub-merchant. */
 export function wechatBills(calls: BillCalls): BillDesk {
   const { rate, settings } = calls;
   const { mchid, sub } = settings;
@@ -61,7 +54,6 @@ export function wechatBills(calls: BillCalls): BillDesk {
 /** WeChat Pay's error code for a day without a bill. */
 const NONE = 'NO_STATEMENT_EXIST';
 
-/** A bill that WeChat Pay offers for download: the URL of the file and its hash. */
 interface Offered {
   kind: 'offered';
   url: URL;
@@ -163,8 +155,8 @@ async function* joined(
 }
 
 /**
- * Returns the payee of a bill. For a sub-merchant it also contains the partner, because each partner has a separate
- * bill.
+ * Returns the merchant of the bill. For a sub-merchant the partner's number is added, because each partner has a
+ * separate bill.
  */
 function payeeOf({ mchid, sub }: BillCalls['settings']): string {
   return sub ? `${mchid}/${sub.mchid}` : mchid;
@@ -176,10 +168,7 @@ function isTrusted(url: URL, { base, spareBase }: BillCalls['settings']): boolea
   return [base, spareBase].some((one) => one !== undefined && new URL(one).origin === url.origin);
 }
 
-/**
- * Passes the bytes on and checks the SHA-1 of the unpacked bill. The file itself is not signed, but the hash is in a
- * signed response.
- */
+/** The file itself is not signed, but the SHA-1 of the unpacked bill is in a signed response. */
 async function* verified(bytes: AsyncIterable<Uint8Array>, expected: string): AsyncGenerator<Uint8Array> {
   const hash = createHash('sha1');
   yield* unpackedBeside(bytes, (plain) => hash.update(plain));

@@ -137,10 +137,7 @@ export async function registerWechatNotifications(input: ChannelInput): Promise<
   return registerComplaintNotifications({ ...input, ask: createAsk(send, judge) });
 }
 
-/**
- * Returns the close outcome if the trade must not be reversed (paid, closed or unknown). Returns undefined if it can
- * still be paid.
- */
+/** Returns the outcome if the order must not be reversed; undefined if the trade can still be paid. */
 function readEnded(outcome: Outcome): CloseOutcome | undefined {
   if (outcome.kind === 'closed' || outcome.kind === 'unknown') return outcome;
   if (outcome.kind !== 'paid') return undefined;
@@ -148,7 +145,6 @@ function readEnded(outcome: Outcome): CloseOutcome | undefined {
   return refundedTotal >= amount.minor ? { kind: 'closed', returned: { channelNo, at } } : { kind: 'paid' };
 }
 
-/** Returns the reference of a new order, to which WeChat Pay has not assigned any id yet. */
 function placedRef(order: PlaceOrder): OrderRef {
   return { ...order, channelOrderId: null, channelTradeNo: null };
 }

@@ -14,13 +14,9 @@ import { type Ask, type Refused, type Unknown, unknown, unknownRefusal } from '.
 import { type Account, type Call, beijingTime } from './requests.ts';
 
 const PATH = '/v3/merchant-service/complaints-v2';
-/** The number of complaints per page. */
 const PAGE = 50;
 const UPLOAD = '/v3/merchant-service/images/upload';
-/**
- * The limits of images in a reply to a complaint: four images of at most 2 MB (pay.weixin.qq.com, chapter10_2_10 of API
- * v3).
- */
+/** A reply may have four images of at most 2 MB (pay.weixin.qq.com, chapter10_2_10 of API v3). */
 const IMAGES = {
   channel: 'WeChat Pay',
   kinds: ['image/jpeg', 'image/png', 'image/bmp'],
@@ -31,10 +27,7 @@ const Uploaded = z.object({ media_id: z.string().min(1) });
 /** The maximum number of characters of a reply to a complaint. */
 const LONGEST_ANSWER = 200;
 
-/**
- * The fields of a complaint that this service reads. The payer's phone number, which is encrypted for the merchant, is
- * not read.
- */
+/** The payer's phone number, which is encrypted for the merchant, is not read. */
 const Complaint = z.object({
   complaint_id: z.string(),
   complaint_time: z.iso.datetime({ offset: true }).transform((text) => new Date(text)),
@@ -125,10 +118,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return post(id, 'response', { response_content: text, ...(images.length > 0 ? { response_images: images } : {}) });
   }
 
-  /**
-   * Uploads an image and returns its media_id. Only the part `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API
-   * v3).
-   */
+  /** Of the upload form, only the part `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
   async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeAction> {
     const meta = JSON.stringify({ filename: name, sha256: hash('sha256', bytes) });
     const form = multipartForm([
@@ -161,17 +151,11 @@ function refusal(reply: Refused): DisputeAction {
   return unknownRefusal(reply) ?? { kind: 'refused', code: reply.code, reason: reply.message };
 }
 
-/**
- * The period of a list: 29 days, because WeChat Pay allows at most 30. It begins 24 days before `since` and ends 5 days
- * after it.
- */
+/** A list covers 29 days, because WeChat Pay allows at most 30: from 24 days before `since` to 5 days after it. */
 const LIST_MS = 29 * 86_400_000;
 const EARLIER_MS = 24 * 86_400_000;
 
-/**
- * The state of a dispute for each WeChat state. Any other state is `under_review`, so that an unknown state never
- * closes a dispute.
- */
+/** Any other state is `under_review`, so that an unknown state never closes a dispute. */
 const STATES: Readonly<Record<string, DisputeState>> = { PENDING: 'needs_answer', PROCESSED: 'won' };
 
 function disputeOf(found: Complaint): ChannelDispute {
@@ -199,7 +183,6 @@ function get(target: string): Call {
   return { method: 'GET', target, about: { call: 'dispute' } };
 }
 
-/** Returns the day in Beijing, as `yyyy-MM-dd`. */
 function dayOf(at: Date): string {
   return beijingTime(at).slice(0, 10);
 }

@@ -1,6 +1,6 @@
 /**
- * Describes WeChat Pay to the service: limits, fields, certificates, the settings that the merchant must make, and the
- * certificate download.
+ * Describes the channel WeChat Pay: its limits, configuration fields, certificates, and the settings that the merchant
+ * must make at WeChat Pay. Also downloads certificates.
  */
 import {
   type Addresses,
@@ -28,8 +28,8 @@ const OWN_CERTIFICATE =
   'The API does not supply the merchant certificate: renew it in the merchant platform (Account center, API security) before it expires.';
 
 /**
- * Downloads the platform certificates. They are decrypted with the APIv3 key; the response must be signed with one of
- * them or with a configured public key.
+ * Downloads WeChat Pay's platform certificates and decrypts them with the APIv3 key. The response must be signed with
+ * one of these certificates or with a configured WeChat Pay public key.
  */
 async function downloadWechatCerts(input: ChannelInput): Promise<CertsDownloaded> {
   const settings = readSettings(input);
@@ -265,10 +265,6 @@ const CERT_KINDS: readonly CertKindSpec[] = [
   },
 ];
 
-/**
- * The properties of WeChat Pay as a channel (API v3), for direct merchants and for partners: its scenes (ways to pay),
- * limits, fields and certificates.
- */
 export const wechatKind: ChannelKind = {
   payWay: 'wechat',
   name: 'WeChat Pay',

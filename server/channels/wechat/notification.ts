@@ -24,9 +24,7 @@ import {
 import { type Account, merchantOf } from './requests.ts';
 import { openText } from './signature.ts';
 
-/** The account that a notification must be for, and the keys that verify it. */
 interface NotificationReader extends Account {
-  /** All app ids of the configuration. */
   appIds: readonly string[];
   apiV3Key: Buffer;
   judge: Judge;
@@ -67,10 +65,7 @@ export async function readNotification(
     : { ...notification, appIds, ...tradePart(resource, receivedAt) };
 }
 
-/**
- * Whether a notification is about a payment or a refund. Profit sharing also sends TRANSACTION.SUCCESS, but without an
- * order number and a trade state.
- */
+/** Profit sharing also sends TRANSACTION.SUCCESS, but without an order number and a trade state. */
 function isOfPayment(event: string, resource: Members): boolean {
   const isTrade = event.startsWith('TRANSACTION.') && ('out_trade_no' in resource || 'trade_state' in resource);
   return isTrade || event.startsWith('REFUND.');
@@ -87,10 +82,7 @@ function otherNotification({ mchid: account }: NotificationReader, event: string
   return { notificationId, account, event, orderNo: null, refundNo: null, isShared: true };
 }
 
-/**
- * Returns the app ids of a trade. In partner mode these are the partner's app id and, if the trade contains it, the
- * sub-merchant's. The caller compares them with the app id of the order.
- */
+/** In partner mode the app ids of a trade are the partner's and, if the trade contains it, the sub-merchant's. */
 function knownApps({ appIds, sub }: NotificationReader, resource: Members): string[] {
   const members = sub ? ['sp_appid', ...(textIn(resource, 'sub_appid') ? ['sub_appid'] : [])] : ['appid'];
   return members.map((member) => {
@@ -100,10 +92,7 @@ function knownApps({ appIds, sub }: NotificationReader, resource: Members): stri
   });
 }
 
-/**
- * Reads a notification about a complaint. It contains no merchant number. It is about this merchant, because it could
- * be decrypted with the merchant's APIv3 key.
- */
+/** A complaint contains no merchant number; it is about this merchant, because its APIv3 key decrypted it. */
 function complaintNotification(
   { mchid: account }: NotificationReader,
   event: string,
@@ -134,8 +123,8 @@ function refundPart(resource: Members, receivedAt: Date): Pick<Notification, 're
 }
 
 /**
- * Decrypts the resource of a notification. The signature is already verified, so a failure means that the configured
- * APIv3 key is wrong.
+ * Decrypts the resource of a notification. The signature is already verified, so a failed decryption means that the
+ * configured APIv3 key is wrong.
  */
 function openResource(encrypted: Members, apiV3Key: Buffer): Members {
   if (textIn(encrypted, 'algorithm') !== 'AEAD_AES_256_GCM') {
@@ -169,7 +158,6 @@ function readMembers(bytes: Buffer | string): Members {
 const TARGET = '/v3/merchant-service/complaint-notifications';
 const Registered = z.object({ url: z.string().min(1) });
 
-/** The functions and settings to register and check the URL for complaints. */
 interface ComplaintNotifications {
   ask: Ask;
   mode: Mode;
@@ -215,10 +203,7 @@ export async function complaintChecks({ ask, mode, notifyUrl }: ComplaintNotific
   return [lacking('complaint_url', known.url === null ? none : elsewhere(known.url))];
 }
 
-/**
- * Builds the check of the URL for complaints with the result "not tested". It is used if an id, key or certificate is
- * wrong.
- */
+/** Builds the check of the URL for complaints with the result "not tested". */
 export function untestedComplaints({ notifyUrl }: Pick<ComplaintNotifications, 'notifyUrl'>): ProbeCheck[] {
   return notifyUrl === undefined ? [] : [notReached('notifications', ADDRESS)];
 }

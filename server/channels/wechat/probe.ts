@@ -17,7 +17,6 @@ import { type Ask, type Refused, type Reply, type SendSigned, isAboutTime } from
 import { PRODUCTS, certificatesRequest, closeRequest, placeRequest, queryRequest } from './requests.ts';
 import { KINDS, type Settings, appIdsOf } from './settings.ts';
 
-/** What a configuration test needs: the settings to test, and the functions that send requests to WeChat Pay. */
 interface Prober {
   settings: Settings;
   ask: Ask;
@@ -27,10 +26,7 @@ interface Prober {
   now: () => Date;
 }
 
-/**
- * The name of each WeChat Pay product in a test result. The code in parentheses is this service's name for the scene
- * (way to pay).
- */
+/** The code in parentheses is this service's name for the scene (way to pay). */
 const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'Native (qr)',
   h5: 'H5 (h5)',
@@ -60,24 +56,15 @@ async function productChecks(prober: Prober, scenes: readonly Scene[]): Promise<
   return [...apps.flat(), ...products.flat()];
 }
 
-/** Builds the product checks with the result "not tested". It is used if an id, key or certificate is wrong. */
 function untestedProducts(settings: Settings, scenes: readonly Scene[]): ProbeCheck[] {
   const apps = appsOf(settings, scenes).map(([appId]) => notReached('credential', appName(appId)));
   return [...apps, ...scenes.map((scene) => notReached('product', nameOf(scene)))];
 }
 
-/**
- * Returns every app id that the given scenes (ways to pay) use. Each app id has the name of the configuration field
- * that contains it.
- */
 function appsOf(settings: Settings, scenes: readonly Scene[]): [appId: string, field: string][] {
   return [...new Map(scenes.flatMap((scene) => appsOfScene(settings, scene)))];
 }
 
-/**
- * Returns the app ids for one scene (way to pay): first those of the partner or direct merchant, then those of the
- * sub-merchant.
- */
 function appsOfScene({ appId, sceneAppIds, sub }: Settings, scene: Scene): [appId: string, field: string][] {
   const suffix = `${scene.slice(0, 1).toUpperCase()}${scene.slice(1)}`;
   const named = (field: string, own: readonly string[] = [], usual?: string): [string, string][] => {
@@ -95,10 +82,7 @@ function nameOf(scene: Scene): string {
   return NAMES[scene] ?? scene;
 }
 
-/**
- * Tests an app id with a native order. WeChat Pay refuses a native order if the app id is not linked to the merchant,
- * whatever the type of the app.
- */
+/** WeChat Pay refuses a native order if the app id is not linked to the merchant, whatever the type of the app. */
 async function testApp(prober: Prober, appId: string, field: string): Promise<ProbeCheck> {
   const name = appName(appId);
   const tried = await tryOrder(prober, 'qr', appId);
@@ -214,8 +198,7 @@ async function testCredentials({ settings, ask, send, now }: Prober): Promise<Pr
     fault = faultOf(await ask(queryRequest(settings, { orderNo: UNKNOWN_ORDER })), settings);
     return credentialChecks('WeChat Pay', subjectsOf(settings), fault);
   });
-  // `serial_unknown` may be caused by a wrong APIv3 key: the certificates cannot be decrypted, so every serial is
-  // unknown. So the APIv3 key is also tested in this case.
+  // `serial_unknown` may come from a wrong APIv3 key: without decrypted certificates every serial is unknown.
   const isReceived = !fault || fault.code === 'serial_unknown';
   const encrypted = isReceived
     ? await traced(async () => [await testApiV3Key(settings, send, now)])
@@ -229,10 +212,7 @@ const untriedDecryption = wanting('credential', APIV3_KEY, 'unproven', {
   message: 'Not tested, because an earlier check failed. Correct the cause of that failure first.',
 });
 
-/**
- * Changes a failed check to "unproven". It is used if the APIv3 key is wrong: no certificate can be decrypted then, so
- * the wrong key may also be the cause of the other failed checks.
- */
+/** With a wrong APIv3 key no certificate can be decrypted, so the key may also be the cause of other failed checks. */
 function unlessOk(check: ProbeCheck): ProbeCheck {
   if (check.status !== 'failed') return check;
   return wanting('credential', check.name, 'unproven', { message: 'Not tested, because the APIv3 key is wrong.' });
@@ -250,10 +230,7 @@ function subjectsOf({ merchantSerialFrom, publicKeyIds, sub }: Settings): Subjec
   ];
 }
 
-/**
- * Tests the APIv3 key by decrypting the platform certificates. A merchant that uses only WeChat Pay public keys gets
- * HTTP 404 here. So the key is wrong only if the decryption fails.
- */
+/** A merchant that uses only public keys gets HTTP 404 here, so the key is wrong only if the decryption fails. */
 async function testApiV3Key(settings: Settings, send: SendSigned, now: () => Date): Promise<ProbeCheck> {
   try {
     readCertificates(await send(certificatesRequest()), settings, now());
@@ -273,8 +250,7 @@ function faultOf(reply: Reply, settings: Settings): Fault {
   const { status, code, message } = reply;
   if (code === 'ORDER_NOT_EXIST') return undefined;
   if (status === 401) return wrong(fieldOfSignError(message, settings), code || 'SIGN_ERROR', message);
-  // If the partner may not act for the sub-merchant, the error message of WeChat Pay names the field of the
-  // sub-merchant's id.
+  // If the partner may not act for the sub-merchant, WeChat Pay's message names the field of the sub-merchant's id.
   if (/sub_mch_?id/i.test(message)) return wrong('subMchId', code, message);
   if (code === 'NO_AUTH' && settings.sub) return wrong('subMchId', code, message);
   if (code === 'MCH_NOT_EXISTS' || code === 'NO_AUTH') return wrong('mchid', code, message);

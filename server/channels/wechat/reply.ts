@@ -22,7 +22,6 @@ import { answerText, isFresh, plainSerial, requestText, signRsa, verifyRsa, writ
 /** The time that the spare host is used before the first host is tried again. */
 const SPARE_MS = 5 * 60_000;
 
-/** Selects the host of WeChat Pay for the next request. */
 interface AccessPoint {
   current(): string;
   /** Reports a failed request to the host `base`. The host is changed only if there was no response. */
@@ -57,13 +56,9 @@ export class UnreadableJson extends Error {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The fields of a received JSON object. The types of the values are not checked. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/**
- * Parses UTF-8 bytes as one JSON object. Throws UnreadableJson if the bytes are not a JSON object or if a field name is
- * duplicate.
- */
+/** Parses UTF-8 bytes as one JSON object. Throws UnreadableJson, also for a duplicate field name. */
 export function readObject(bytes: Buffer | string): Members {
   const { value, text } = parse(bytes);
   if (!isObject(value)) throw new UnreadableJson('unparsable', 'The content is not a JSON object.');
@@ -184,18 +179,12 @@ const DOCUMENTED = `PARAM_ERROR INVALID_REQUEST APPID_MCHID_NOT_MATCH ORDER_CLOS
   AUTH_CODE_EXPIRE AUTH_CODE_ERROR AUTH_CODE_INVALID NOT_SUPPORT_CARD BUYER_MISMATCH
   RESOURCE_NOT_EXISTS MCH_NOT_EXISTS FREQUENCY_LIMITED FREQUENCY_LIMIT_EXCEED RATELIMIT_EXCEEDED SYSTEM_ERROR BANK_ERROR`;
 
-/**
- * Maps each documented error code, written without `_`, to its documented spelling. WeChat Pay still omits `_` in some
- * responses.
- */
+/** Maps error codes without `_` to the documented spelling, because WeChat Pay omits `_` in some responses. */
 const OLD_SPELLINGS: ReadonlyMap<string, string> = new Map(
   DOCUMENTED.split(/\s+/).map((code) => [code.replaceAll('_', ''), code]),
 );
 
-/**
- * Returns an error code in its documented spelling: ORDERPAID becomes ORDER_PAID. An unknown code is returned
- * unchanged.
- */
+/** Converts a spelling such as ORDERPAID to ORDER_PAID; an unknown code is returned unchanged. */
 function readCode(code: string): string {
   return OLD_SPELLINGS.get(code.replaceAll('_', '')) ?? code;
 }
@@ -208,9 +197,7 @@ export interface Unknown {
   refusal?: { code: string; reason: string };
 }
 
-/**
- * A refusal by WeChat Pay, with its error code in the documented spelling. A refusal without a signature may be forged.
- */
+/** A refusal; its code is in the documented spelling. A refusal without a signature may be forged. */
 export interface Refused {
   kind: 'refused';
   status: number;
@@ -221,8 +208,8 @@ export interface Refused {
 
 /**
  * The result of a call: the fields of a verified 2xx response, a refusal, or an unknown outcome. HTTP 204 gives no
- * fields. HTTP 202 means that a payment by payer's code is in progress. If its body does not contain the trade, the
- * outcome is unknown.
+ * fields. HTTP 202 means that a payment by payer's code is in progress. If the 202 response does not contain the trade,
+ * the outcome is unknown.
  */
 export type Reply = { kind: 'answered'; status: number; members: Members } | Refused | Unknown;
 
@@ -245,10 +232,7 @@ async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   return readMembers(answer);
 }
 
-/**
- * Reads a 202 response. Merchants report that codepay returns 202 with the trade while the payer types the password. If
- * the response has no trade, the same request must be repeated.
- */
+/** Merchants report that codepay returns 202 with the trade while the payer types the password. */
 function readUnfinished(answer: WireAnswer): Reply {
   const again = unknown('in_progress', 'HTTP 202: the same request must be repeated.');
   if (answer.body.length === 0) return again;
@@ -256,10 +240,7 @@ function readUnfinished(answer: WireAnswer): Reply {
   return reply.kind === 'answered' && textIn(reply.members, 'trade_state') === '' ? again : reply;
 }
 
-/**
- * Converts the error of a failed request to an unknown result. TransportFailed states the cause. Any other error is a
- * fault of this service, and its cause is set to `network`.
- */
+/** Any error other than TransportFailed is a fault of this service; its cause is set to `network`. */
 function unknownFrom(error: unknown): Unknown {
   if (error instanceof TransportFailed) return unknown(error.why, error.message);
   return unknown('network', error instanceof Error ? error.message : 'The request failed.');
@@ -334,10 +315,7 @@ export type SendSigned = (call: Call) => Promise<WireAnswer>;
 /** Downloads a file with a signed request. Throws TransportFailed. */
 export type DownloadSigned = (url: URL) => Promise<WireFile>;
 
-/**
- * Creates the function that downloads a file with a signed request. The caller must first check that the URL leads to
- * WeChat Pay.
- */
+/** Creates the signed download of a file. The caller must first check that the URL leads to WeChat Pay. */
 export function createDownloader(settings: Settings, download: Download, now: () => Date): DownloadSigned {
   return async (url) => {
     const about = { call: 'bill file' };
@@ -347,10 +325,7 @@ export function createDownloader(settings: Settings, download: Download, now: ()
   };
 }
 
-/**
- * Creates the function that signs and sends a call. Each request is signed with the merchant key, a new nonce and the
- * current time. The signature does not cover the host.
- */
+/** Creates the function that signs and sends a call. The signature does not cover the host. */
 export function createSender(settings: Settings, send: Transport, now: () => Date): SendSigned {
   const { publicKeyIds, base } = settings;
   const root = new URL(base).pathname.replace(/\/$/, '');
@@ -398,13 +373,11 @@ async function authorize(settings: Settings, { method, target, body = '' }: Call
 /** The headers of a message by their lower-case names. */
 export type Headers = Readonly<Record<string, string | undefined>>;
 
-/** The reason why a signature was not verified. `cause` is a stable code. */
 interface Doubt {
   cause: Extract<UnknownCause, 'unsigned' | 'clock_skew' | 'serial_unknown' | 'signature_invalid'>;
   detail: string;
 }
 
-/** The result of a signature check: the key that signed, or the reason why the signature was not verified. */
 type Judgement = { doubt: Doubt; signer?: undefined } | { doubt?: undefined; signer: VerifyKey };
 
 /** The form of an RSA signature in base64, for keys of at least 2048 bits. */

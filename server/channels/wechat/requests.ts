@@ -27,8 +27,7 @@ export function optionsOf({ options }: PlaceOrder): Record<string, unknown> {
  */
 export function sceneInfo({ scene, clientIp, options }: PlaceOrder): Record<string, unknown> | undefined {
   const { storeId, deviceId }: WechatOptions = options.wechat ?? {};
-  // The API for payer's codes identifies a store by the merchant's own id (`out_id`); the other calls identify it by
-  // `id`.
+  // The API for payer's codes identifies a store by the merchant's own id (`out_id`), the other calls by `id`.
   if (scene === 'code')
     return {
       device_ip: clientIp,
@@ -49,10 +48,8 @@ function goodsDetail({ id, name, quantity, price }: Goods): Record<string, unkno
   return { merchant_goods_id: id, goods_name: name, quantity, unit_price: price };
 }
 
-/** The ids of the merchant in requests, and the default app id. */
 export interface Account {
   mchid: string;
-  /** The default app id. It is used for an order without an app id. */
   appId: string;
   /** The sub-merchant that a partner acts for; undefined for a direct merchant. */
   sub?: SubMerchant | undefined;
@@ -138,10 +135,7 @@ export function placeRequest(account: Account, order: PlaceOrder): Call {
   );
 }
 
-/**
- * Identifies the payer. The name of the openid field depends on the app id of the order, because an openid is valid
- * only for one app.
- */
+/** The name of the openid field depends on the order's app id, because an openid is valid only for one app. */
 function payerOf(account: Account, order: PlaceOrder): object | undefined {
   const { scene, openId, payCode } = order;
   if (scene === 'code') return { auth_code: payCode };
@@ -218,10 +212,7 @@ export function certificatesRequest(): Call {
   return get('certificates', '/v3/certificates', {});
 }
 
-/**
- * Formats a time as RFC 3339 in UTC+8. It is rounded down to seconds, so that the trade does not expire after the
- * order.
- */
+/** Formats a time as RFC 3339 in UTC+8, rounded down to seconds, so that the trade does not expire after the order. */
 export function beijingTime(at: Date): string {
   return `${new Date(Math.floor(at.getTime() / 1000) * 1000 + 8 * 3_600_000).toISOString().slice(0, 19)}+08:00`;
 }

@@ -3,7 +3,6 @@ import { ChannelMisconfigured, type ChannelInput, type Scene } from '../../payme
 import { storedKey, type VerifyKey } from '../key-ring.ts';
 import { plainSerial } from './signature.ts';
 
-/** The names of WeChat Pay's certificate and key kinds in the configuration. */
 export const KINDS = {
   merchantCert: 'wechat_merchant_cert',
   merchantKey: 'wechat_merchant_key',
@@ -26,18 +25,16 @@ export interface SubMerchant {
   sceneAppIds: SceneAppIds;
 }
 
-/** The settings of one WeChat Pay configuration. The keys are parsed once, when the configuration is read. */
 export interface Settings {
   /** The base URL before `/v3`. If it has a path, the path is part of the signed text. */
   base: string;
   /** The base URL of the spare host, used when `base` does not respond. Undefined for the simulator. */
   spareBase: string | undefined;
   mchid: string;
-  /** The app id for the scenes (ways to pay) that have no app id of their own in `sceneAppIds`. */
   appId: string;
   /**
-   * The app ids of each scene that does not use `appId`. An order that names no app id uses the first app id of its
-   * scene.
+   * App ids by scene, for scenes that do not use `appId`. If an order names no app id, the first one of its scene is
+   * used.
    */
   sceneAppIds: SceneAppIds;
   /** The sub-merchant in partner mode. Then `mchid`, `appId` and `sceneAppIds` are those of the partner. */
@@ -46,13 +43,9 @@ export interface Settings {
   /** The account that refunds are paid from; undefined = unsettled funds (WeChat Pay's default). */
   refundFunds: string | undefined;
   merchantSerial: string;
-  /** The name of the certificate kind or field that `merchantSerial` comes from. */
   merchantSerialFrom: string;
   merchantKey: KeyObject;
-  /**
-   * The ids of WeChat Pay public keys. The first one is sent in every request. Empty if only platform certificates are
-   * used.
-   */
+  /** The first public key id is sent in every request. Empty if only platform certificates are used. */
   publicKeyIds: readonly string[];
   publicKeys: readonly VerifyKey[];
   /** The platform certificates that are stored in the configuration. Others are downloaded when they are needed. */
@@ -61,10 +54,7 @@ export interface Settings {
   distrustedSerials: ReadonlySet<string>;
 }
 
-/**
- * Reads the settings from a configuration. Throws ChannelMisconfigured, which names the unusable field or certificate
- * kind.
- */
+/** Reads the settings. Throws ChannelMisconfigured, which names the unusable field or certificate kind. */
 export function readSettings(input: ChannelInput): Settings {
   const { mode, fields, pems, simulatorUrl } = input;
   const merchantKey = readMerchantKey(first(pems, KINDS.merchantKey));
@@ -125,10 +115,7 @@ function readSub(fields: ChannelInput['fields']): SubMerchant | undefined {
   return { mchid, appId: subAppId, sceneAppIds };
 }
 
-/**
- * Reads the comma-separated ids in a field: several public key ids while a key is changed, or several app ids of a
- * scene.
- */
+/** Reads comma-separated ids: several public key ids while a key is changed, or several app ids of a scene. */
 export function readIds(field: string | undefined): string[] {
   return (field ?? '')
     .split(',')
@@ -160,10 +147,7 @@ function readMerchantKey(pem: string): KeyObject {
   );
 }
 
-/**
- * Returns the serial of the merchant certificate or, if there is no certificate, the configured field. If both are
- * given, they must match. The certificate must also match the merchant key.
- */
+/** The configured serial and the merchant key must match the merchant certificate, if one is given. */
 function readMerchantSerial(field: string | undefined, pem: string | undefined, key: KeyObject): string {
   if (!pem) return required({ merchantSerial: field ?? '' }, 'merchantSerial');
   const certificate = readCertificate(KINDS.merchantCert, pem);
@@ -177,8 +161,7 @@ function readMerchantSerial(field: string | undefined, pem: string | undefined, 
       `merchantSerial does not match: the merchant certificate has the serial ${serial}.`,
     );
   }
-  // The serial is sent as it is written in the certificate, with leading zeros. Leading zeros are ignored only in the
-  // comparison above.
+  // The serial is sent as the certificate has it, with leading zeros; only the comparison above ignores them.
   return certificate.serialNumber;
 }
 
@@ -206,10 +189,7 @@ function readPlatformCertificate(input: ChannelInput, pem: string): readonly [st
   return [certificate.serialNumber, storedKey(input, pem, key)];
 }
 
-/**
- * Returns the serials of distrusted certificates. A certificate that is trusted now is left out, even if an earlier
- * upload of it was distrusted.
- */
+/** The result does not contain certificates that are trusted now, even if an earlier upload of them was distrusted. */
 function readDistrusted({ distrusted }: ChannelInput, trusted: Settings['platformKeys']): Set<string> {
   const pems = distrusted?.[KINDS.platformCert] ?? [];
   const serials = pems.map((pem) => plainSerial(readCertificate(KINDS.platformCert, pem).serialNumber));

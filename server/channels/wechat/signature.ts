@@ -1,7 +1,6 @@
 /** Signs and verifies requests, responses and notifications, and decrypts encrypted fields (AEAD_AES_256_GCM). */
 import { type KeyObject, createCipheriv, createDecipheriv, sign, verify } from 'node:crypto';
 
-/** The authorization scheme of API v3. */
 export const SCHEME = 'WECHATPAY2-SHA256-RSA2048';
 
 /** The largest allowed difference in seconds between a timestamp and the clock (API v3, signature verification). */
@@ -12,10 +11,7 @@ export const WINDOW_SECONDS = 300;
  */
 export const SIGNTEST = 'WECHATPAY/SIGNTEST/';
 
-/**
- * The parts of a request that are signed. `target` is the path with the query as it is sent; `timestamp` is in Unix
- * seconds.
- */
+/** `target` is the path with the query as it is sent; `timestamp` is in Unix seconds. */
 export interface SignedRequest {
   method: string;
   target: string;
@@ -24,7 +20,6 @@ export interface SignedRequest {
   body: string | Buffer;
 }
 
-/** The fields of the header `Authorization`. */
 export interface Authorization {
   mchid: string;
   nonce: string;
@@ -67,7 +62,8 @@ export function appText(appId: string, timestamp: string, nonce: string, prepayI
 export const PREORDER_PATH = '/palmpayminiapp/clawagentpay/preorder';
 
 /**
- * Builds the signed text of an agent pay preorder: five lines, each ending with a line feed (SkillHub's merchant demo).
+ * Builds the signed text of the call at PREORDER_PATH: five lines that each end with a line feed. Source: the demo for
+ * merchants of WeChat's SkillHub.
  */
 export function preorderText(timestamp: string, nonce: string, paymentRequired: string): Buffer {
   return Buffer.from(`POST\n${PREORDER_PATH}\n${timestamp}\n${nonce}\n${paymentRequired}\n`);
@@ -78,10 +74,7 @@ export function writeAuthorization({ mchid, nonce, timestamp, serial, signature 
   return `${SCHEME} mchid="${mchid}",nonce_str="${nonce}",timestamp="${timestamp}",serial_no="${serial}",signature="${signature}"`;
 }
 
-/**
- * Reads an `Authorization` header; its fields may be in any sequence. Returns undefined if the header is malformed or a
- * field is missing or duplicate.
- */
+/** Reads an `Authorization` header; undefined if it is malformed or a field is missing or duplicate. */
 export function readAuthorization(header: string | undefined): Authorization | undefined {
   if (!header?.startsWith(`${SCHEME} `)) return undefined;
   const members = new Map<string, string>();
@@ -106,9 +99,7 @@ export function signRsa(text: Buffer, key: KeyObject): Promise<string> {
   });
 }
 
-/**
- * Whether `signature` (base64) is this key's SHA256withRSA signature of the text. A malformed signature returns false.
- */
+/** Whether `signature` (base64) is this key's SHA256withRSA signature; false for a malformed signature. */
 export function verifyRsa(text: Buffer, signature: string, key: KeyObject): boolean {
   if (signature.startsWith(SIGNTEST) || !/^[A-Za-z0-9+/]+={0,2}$/.test(signature)) return false;
   return verify('RSA-SHA256', text, key, Buffer.from(signature, 'base64'));
@@ -137,10 +128,7 @@ export interface EncryptedText {
   associatedData: string;
 }
 
-/**
- * Decrypts an AEAD_AES_256_GCM text with the APIv3 key (32 bytes). Throws if the key, the tag, the nonce or the
- * associated data is wrong.
- */
+/** Decrypts with the APIv3 key (32 bytes). Throws if the key, tag, nonce or associated data is wrong. */
 export function openText({ ciphertext, nonce, associatedData }: EncryptedText, apiV3Key: Buffer): string {
   const bytes = Buffer.from(ciphertext, 'base64');
   if (bytes.length <= TAG) throw new Error('The ciphertext must be longer than its GCM tag (16 bytes).');

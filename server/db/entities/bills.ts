@@ -72,12 +72,8 @@ export const BillEntity = defineEntity({
     reading: p.integer(),
     readings: p.integer(),
     lines: p.integer(),
-    /**
-     * The highest number of lines that the bill has had so far. If the file has fewer lines when it is read again, the
-     * channel has shortened the bill.
-     */
+    /** The highest number of lines so far; fewer lines at a later read mean that the channel shortened the bill. */
     mostLines: p.integer(),
-    /** The number of lines of the file that could not be read. */
     unreadable: p.integer().default(0),
     /** The differences between the totals stated in the bill and its readable lines, as text; null = no difference. */
     shortfall: text().nullable(),
@@ -92,9 +88,7 @@ export const BillEntity = defineEntity({
      * lines. While the lines exist, the field is null, because the refunds are read from the lines.
      */
     pendingRefunds: json<PendingRefunds[]>().nullable(),
-    /**
-     * The payee named in an imported file; null = the bill was downloaded from the channel, or the file names no payee.
-     */
+    /** The payee named in an imported file; null = the bill was downloaded, or the file names no payee. */
     payeeInFile: p.string().length(128).nullable(),
     /** Why there is no bill, or why the bill cannot be read. */
     fault: p.string().length(64).nullable(),
@@ -134,10 +128,7 @@ export const BillLineEntity = defineEntity({
     day: p.date().primary(),
     kind: p.string().length(16).$type<BillLineKind>(),
     event: p.string().length(64),
-    /**
-     * The order number in the bill. If the bill has no order number, the order is found by the channel's payment
-     * number.
-     */
+    /** Without an order number in the bill, the order is found by the channel's payment number. */
     orderNo: p.string().length(128).nullable(),
     refundNo: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
@@ -156,15 +147,13 @@ export const BillLineEntity = defineEntity({
       expression: `create index "bill_lines_order" on "bill_lines" ("order_no") where order_no is not null`,
     },
     {
-      // An index of the lines about refunds that were still pending when the channel made the bill. There are few such
-      // lines, and every settlement report reads them.
+      // Every settlement report reads the few lines about refunds that were still pending when the bill was made.
       name: 'bill_lines_pending',
       expression: `create index "bill_lines_pending" on "bill_lines" ("bill_no") where kind = 'pending'`,
     },
   ],
 });
 
-/** A difference between a bill and the orders of this service. */
 export const BillDifferenceEntity = defineEntity({
   name: 'BillDifference',
   tableName: 'bill_differences',
@@ -186,10 +175,6 @@ export const BillDifferenceEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /**
-     * The name of the queue in which jobs process this row. Rows of one channel account have the same queue
-     * (db/queries/due.ts).
-     */
     queueKey: queueKey(),
     /** The channel's response when it was last queried about the difference. */
     answer: json<Record<string, unknown>>().nullable(),

@@ -1,7 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, minor, text, words, type RowOf } from './columns.ts';
 
-/** A tenant: owns apps, users, products, coins and channel configurations. */
 export const ProjectEntity = defineEntity({
   name: 'Project',
   tableName: 'projects',
@@ -55,20 +54,17 @@ export const PayerEntity = defineEntity({
   ],
 });
 
-/** The coins that a coin package credits. */
 export interface CoinGrant {
   code: string;
   amount: number;
   bonus: number;
 }
 
-/** The price of one call of a skill in coins. */
 export interface CoinPrice {
   code: string;
   amount: number;
 }
 
-/** The handler that delivers a skill: static content, or an HTTP request. */
 export type SkillResource =
   | { handler: 'static'; content: unknown; contentType?: string }
   | { handler: 'http'; url: string; timeoutMs?: number };
@@ -109,7 +105,6 @@ export const ProductEntity = defineEntity({
   ],
 });
 
-/** A virtual currency of a project. */
 export const CoinEntity = defineEntity({
   name: 'Coin',
   tableName: 'coins',
@@ -202,10 +197,7 @@ export const CoinClawbackEntity = defineEntity({
     taken: minor(),
     debt: minor(),
     waived: minor(),
-    /**
-     * How often coins were taken or returned. The `source` of each ledger entry contains this number, so that it is
-     * unique.
-     */
+    /** Counts how often coins were debited or given back. The count makes the `source` of each ledger entry unique. */
     turns: p.integer(),
     createdAt: instant(),
     updatedAt: instant(),

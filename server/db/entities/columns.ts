@@ -3,10 +3,7 @@ import type { ColumnType, RawBuilder } from 'kysely';
 
 /** A column for an identifier in text form, such as an order number or a project code: up to 64 characters. */
 export const code = () => p.string().length(64);
-/**
- * The name of the queue in which jobs process a row. It consists of a channel, a mode and an account
- * (db/queries/due.ts).
- */
+/** The name of a job queue: rows of one channel, mode and account share a queue (db/queries/due.ts). */
 export const queueKey = () => p.string().length(192);
 /** Free text; the schema of the route limits its length. */
 export const text = () => p.text();
@@ -15,7 +12,6 @@ export const instant = () => p.datetime(6);
 export const bytes = () => p.uint8array();
 /** An amount in minor units of a currency, as a bigint, because a floating-point number could be inexact or NaN. */
 export const minor = () => p.bigint();
-/** A list of short texts. */
 export const words = () => p.array<string>();
 /** A JSON document; `T` is its type. Kysely statements must bind the document with `asJson` (db/kysely.ts). */
 export const json = <T>() => p.json<ColumnType<T, RawBuilder<T>, RawBuilder<T>>>();

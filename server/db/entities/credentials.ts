@@ -27,8 +27,8 @@ export const ChannelConfigEntity = defineEntity({
 });
 
 /**
- * Why the channel's notifications were last refused, and how many were refused. `since` is the time of the first
- * refusal, and `at` is the time of the last refusal.
+ * The refused notifications of a channel: why the last one was refused, how many there were, and the times of the first
+ * (`since`) and the last (`at`).
  */
 export interface StoredRefusal {
   why: string;
@@ -38,10 +38,6 @@ export interface StoredRefusal {
   at: string;
 }
 
-/**
- * The state of a channel in a project: the current configuration version, whether new orders are accepted, and the
- * health of the channel.
- */
 export const ChannelStateEntity = defineEntity({
   name: 'ChannelState',
   tableName: 'channel_states',
@@ -56,17 +52,13 @@ export const ChannelStateEntity = defineEntity({
     lastFailure: text().nullable(),
     /** When a genuine notification was last received, to the minute. */
     lastNoticeAt: instant().nullable(),
-    /** The reason and the number of the last refused notifications. */
     refusedNotices: json<StoredRefusal>().nullable(),
     /**
      * When the first certificate kind of the current version has no valid certificate any more. Root certificates are
      * ignored. null = no certificate has an expiry date.
      */
     certsExpireAt: instant().nullable(),
-    /**
-     * Incremented by every change of the trusted keys. A channel object that was built before the change is not used
-     * after it.
-     */
+    /** Incremented by every change of the trusted keys; a channel that was built before is not used any more. */
     trustRevision: p.integer().default(0),
     updatedAt: instant(),
   },
@@ -122,8 +114,8 @@ export const CertEntity = defineEntity({
 });
 
 /**
- * A key pair that signs payment codes and receipts. The newest key of each mode signs; the public keys of all key pairs
- * stay published.
+ * A key pair that signs payment codes and receipts. Each mode uses its newest key pair. The public keys of older key
+ * pairs stay published.
  */
 export const SigningKeyEntity = defineEntity({
   name: 'SigningKey',

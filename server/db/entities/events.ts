@@ -28,10 +28,7 @@ export const EventEntity = defineEntity({
   ],
 });
 
-/**
- * The webhook of an application, with encrypted secrets. If `url` is null, the secret is used only to sign deliveries
- * to the notifyUrl of orders.
- */
+/** If `url` is null, the secret only signs deliveries to the notifyUrl of orders. */
 export const WebhookEntity = defineEntity({
   name: 'Webhook',
   tableName: 'webhooks',
@@ -91,7 +88,6 @@ export const DeliveryEntity = defineEntity({
   ],
 });
 
-/** One attempt to deliver an event to a URL, with the HTTP status or the error. */
 export const DeliveryAttemptEntity = defineEntity({
   name: 'DeliveryAttempt',
   tableName: 'delivery_attempts',

@@ -2,8 +2,8 @@ import { defineEntity, p } from '@mikro-orm/core';
 import { code, instant, json, minor, text, words, type RowOf } from './columns.ts';
 
 /**
- * A console account. Its tokens contain a copy of `generation`: incrementing `generation` ends every session of the
- * account.
+ * An administrator's account. Every session token contains the value of `generation` at its issue. So incrementing
+ * `generation` ends all sessions of the account.
  */
 export const AdminEntity = defineEntity({
   name: 'Admin',
@@ -23,10 +23,7 @@ export const AdminEntity = defineEntity({
   },
 });
 
-/**
- * A session of an administrator. Deleting the row ends the session. Changing the account's number `generation` ends all
- * sessions of the account. A token without a row is refused.
- */
+/** Deleting the row ends the session: a token without a row is refused. */
 export const SessionEntity = defineEntity({
   name: 'Session',
   tableName: 'sessions',
@@ -40,7 +37,6 @@ export const SessionEntity = defineEntity({
     seenAt: instant(),
     /** When the password was last confirmed in this session; null = never. */
     confirmedAt: instant().nullable(),
-    /** Whether the administrator has entered a second factor in this session. */
     secondFactor: p.boolean(),
     /** When the administrator last entered a code of the second factor in this session; null = never. */
     codeAt: instant().nullable(),
@@ -67,10 +63,7 @@ export const SecondFactorEntity = defineEntity({
   },
 });
 
-/**
- * A recovery code, which can be used once instead of a code of the authenticator app. Only the hash of the code is
- * stored.
- */
+/** A code that can be used once instead of the authenticator app; only its hash is stored. */
 export const RecoveryCodeEntity = defineEntity({
   name: 'RecoveryCode',
   tableName: 'recovery_codes',
@@ -115,7 +108,6 @@ export interface CurrencyLimits {
 /** The limits of an application by currency. The application may not use any currency that is not listed. */
 export type AppLimits = Readonly<Record<string, CurrencyLimits>>;
 
-/** An API application: the owner of orders, refunds and events. */
 export const ApiAppEntity = defineEntity({
   name: 'ApiApp',
   tableName: 'api_apps',
@@ -163,7 +155,6 @@ export const LimitUseEntity = defineEntity({
   },
 });
 
-/** An application's access token that was revoked before its expiry. `jti` is the id of the token. */
 export const RevokedTokenEntity = defineEntity({
   name: 'RevokedToken',
   tableName: 'revoked_tokens',
@@ -176,7 +167,7 @@ export const RevokedTokenEntity = defineEntity({
 });
 
 /**
- * One line of the audit log. `hash` is computed with the key `keyId` from the line and the hash of the previous line.
+ * A line of the audit log. `hash` is computed from the line and the hash of the previous line, with the key `keyId`.
  */
 export const AuditEntity = defineEntity({
   name: 'Audit',

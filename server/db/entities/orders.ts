@@ -88,10 +88,7 @@ export const OrderEntity = defineEntity({
     channelOrderId: p.string().length(128).nullable(),
     channelTradeNo: p.string().length(128).nullable(),
     credential: json<PayHint>().nullable(),
-    /**
-     * When `credential` (the data with which the payer pays) must be renewed; null = `credential` is valid until the
-     * order expires.
-     */
+    /** When `credential` (with which the payer pays) must be renewed; null = it is valid until the order expires. */
     credentialUntil: instant().nullable(),
     returnUrl: text().nullable(),
     notifyUrl: text().nullable(),
@@ -110,10 +107,7 @@ export const OrderEntity = defineEntity({
     captureLeasedUntil: instant().nullable(),
     /** Why the capture is pending, or the channel's error code of the last refused capture. */
     captureReason: p.string().length(128).nullable(),
-    /**
-     * How often the payer was asked to choose another way to pay because the channel refused the capture.
-     * `approvalAskedAt` is when the payer was last asked.
-     */
+    /** How often the payer was asked to choose another way to pay because the channel refused the capture. */
     approvalsAsked: p.integer().default(0),
     approvalAskedAt: instant().nullable(),
     /**
@@ -292,10 +286,7 @@ export const ChannelMessageEntity = defineEntity({
   },
 });
 
-/**
- * A verified notification of a channel. The row is committed together with the notification's effect on the order, so a
- * repeated notification with the same id needs no processing.
- */
+/** The row is committed with the notification's effect on the order, so a repeated notification needs no processing. */
 export const NotificationEntity = defineEntity({
   name: 'Notification',
   tableName: 'notifications',
@@ -340,10 +331,8 @@ export type ChannelMessageRow = RowOf<typeof ChannelMessageEntity>;
 export type NotificationRow = RowOf<typeof NotificationEntity>;
 export type IdempotencyKeyRow = RowOf<typeof IdempotencyKeyEntity>;
 
-/** The route and the Idempotency-Key of a request. */
 export type RequestKey = Pick<IdempotencyKeyRow, 'route' | 'key'>;
 
-/** The stored columns that are needed to respond to a repeated request. */
 export type KeptKey = Pick<IdempotencyKeyRow, 'fingerprint' | 'intentNo' | 'state' | 'leasedUntil' | 'status' | 'body'>;
 
 /**
@@ -383,24 +372,17 @@ export const DueEffectEntity = defineEntity({
     orderNo: code(),
     refundNo: code().nullable(),
     project: code(),
-    /**
-     * `sequence` is the number of the order's transition; `place` is the position of the effect within the transition.
-     */
+    /** The number of the order's transition; `place` is the position of the effect within the transition. */
     sequence: p.integer(),
     place: p.integer(),
     name: p.string().length(128),
     run: words().$type<EffectRun['run'][number][]>(),
-    /**
-     * The order's refunded amount (`refunded`) and its amount in pending refunds (`refunding`) after the transition.
-     */
+    /** The order's refunded amount, and its amount in pending refunds, after the transition. */
     refunded: minor(),
     refunding: minor(),
     state: p.string().length(16).$type<'due' | 'done' | 'given_up'>(),
     tries: p.integer(),
-    /**
-     * When the effect is due; null while the effect waits for an earlier effect of the order or for an administrator's
-     * decision.
-     */
+    /** When the effect is due; null while it waits for an earlier effect or for an administrator's decision. */
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
     lastError: text().nullable(),

@@ -21,8 +21,8 @@ export const RefundEntity = defineEntity({
     state: p.string().length(16).$type<RefundState>(),
     accepted: p.boolean(),
     /**
-     * Whether the refund returns a second payment of the same order. The order's sums contain neither the second
-     * payment nor the refund.
+     * Whether the refund returns a second payment of the order. The order's sums contain neither this payment nor the
+     * refund.
      */
     surplus: p.boolean(),
     elsewhere: p.boolean(),
@@ -47,10 +47,6 @@ export const RefundEntity = defineEntity({
     checks: p.integer(),
     nextCheckAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /**
-     * The name of the queue in which jobs process this row. Rows of one channel account have the same queue
-     * (db/queries/due.ts).
-     */
     queueKey: queueKey(),
     /** W3C `traceparent` of the request that created the refund; null = not traced. */
     traceParent: p.string().length(55).nullable(),
@@ -104,17 +100,10 @@ export const RefundLookupEntity = defineEntity({
     total: minor().nullable(),
     state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
     checks: p.integer(),
-    /**
-     * Incremented by each message of the channel about the refund. The response to a query that was sent before the
-     * message is discarded.
-     */
+    /** Incremented by each message about the refund, so that the response to an earlier query is discarded. */
     revision: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),
-    /**
-     * The name of the queue in which jobs process this row. Rows of one channel account have the same queue
-     * (db/queries/due.ts).
-     */
     queueKey: queueKey(),
     lastAnswer: p.string().length(16).nullable(),
     createdAt: instant(),
@@ -161,7 +150,6 @@ export const ApprovalEntity = defineEntity({
     askedBy: p.string().length(128),
     state: p.string().length(16).$type<'waiting' | 'approved' | 'rejected'>(),
     decidedBy: p.string().length(128).nullable(),
-    /** The reason that the deciding administrator gave. */
     decision: text().nullable(),
     createdAt: instant(),
     decidedAt: instant().nullable(),

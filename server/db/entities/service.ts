@@ -11,16 +11,12 @@ export interface ChannelCalls {
   calls: number;
   /** Calls whose result is unknown. */
   unknown: number;
-  /**
-   * The distribution of call durations: for each interval of durations its index and the number of calls. `boundOf`
-   * returns the upper bound of an interval.
-   */
+  /** The number of calls by duration interval; `boundOf` returns the upper bound of an interval. */
   spread: [place: number, calls: number][];
   answeredAt: string | null;
   noticedAt: string | null;
 }
 
-/** The load figures that a process reports about itself. */
 export interface ProcessFigures {
   /** Delay of the event loop since the previous report, in milliseconds. */
   loopDelayMs: { p99: number; max: number };
@@ -59,10 +55,7 @@ export const ReplicaEntity = defineEntity({
 
 export type ReplicaRow = RowOf<typeof ReplicaEntity>;
 
-/**
- * The instant before which expired rows of a table may have been removed. A check does not report missing rows from
- * before this instant.
- */
+/** The instant before which rows may have been removed; a check does not report missing rows from before it. */
 export const RemovedHistoryEntity = defineEntity({
   name: 'RemovedHistory',
   tableName: 'removed_history',

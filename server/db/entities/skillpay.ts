@@ -3,16 +3,11 @@ import type { Mode, PayWay } from '../../domain.ts';
 import type { SkillResource } from './catalog.ts';
 import { type RowOf, code, instant, json, queueKey, minor, text } from './columns.ts';
 
-/** One of the payment methods that a caller of a paid skill can choose from. */
 export interface OfferEntry {
   payWay: PayWay;
   mode: Mode;
 }
 
-/**
- * The additional data of an order for one paid call of a skill: the payment methods that the caller can choose from,
- * the input of the call, and the state of the delivery.
- */
 export const SkillOrderEntity = defineEntity({
   name: 'SkillOrder',
   tableName: 'skill_orders',
@@ -26,9 +21,7 @@ export const SkillOrderEntity = defineEntity({
     input: json<unknown>().nullable(),
     handler: json<SkillResource>(),
     refundAfterFulfilment: p.boolean(),
-    /**
-     * The payment code that was issued for the order. It is stored, so that every 402 response contains the same code.
-     */
+    /** The payment code is stored, so that every 402 response contains the same code. */
     paymentCode: text().nullable(),
     /** The newest payment code for agents that WeChat issued, and when it expires. */
     agentCode: text().nullable(),
@@ -38,10 +31,7 @@ export const SkillOrderEntity = defineEntity({
     /** The signed offer and receipt of x402's extension `offer-receipt`. */
     signedOffer: text().nullable(),
     signedReceipt: text().nullable(),
-    /**
-     * The payment request that AI agents with an Alipay wallet receive; empty = the Alipay account does not accept
-     * payments by agents.
-     */
+    /** The payment request for agents with an Alipay wallet; empty = the account accepts no payments by agents. */
     paymentNeeded: text().nullable(),
     /**
      * The Alipay trade number for which an agent sent a payment proof. The delivery is confirmed to Alipay at
@@ -50,10 +40,6 @@ export const SkillOrderEntity = defineEntity({
     agentTradeNo: code().nullable(),
     confirmAt: instant().nullable(),
     confirmTries: p.integer().default(0),
-    /**
-     * The name of the queue in which a job confirms the delivery to the channel. Orders of one channel account have the
-     * same queue (db/queries/due.ts).
-     */
     queueKey: queueKey(),
     /** The number of the order that replaced this order. */
     successor: code().nullable(),
@@ -103,7 +89,6 @@ export const AgentPayEntity = defineEntity({
     mode: p.string().length(16).$type<Mode>(),
     developerId: code(),
     keyId: code(),
-    /** The encrypted private key (db/encryption.ts). */
     encrypted: text(),
     /** SHA-256 of the public key. */
     fingerprint: p.string().length(64),
@@ -120,10 +105,7 @@ export const AgentPayEntity = defineEntity({
 export type AgentPayRow = RowOf<typeof AgentPayEntity>;
 export type SkillOrderRow = RowOf<typeof SkillOrderEntity>;
 
-/**
- * A pay-per-call order paid with coins, without a channel. The row is inserted in the same transaction as the coin
- * debit.
- */
+/** A pay-per-call order paid with coins; its row is inserted in the same transaction as the coin debit. */
 export const CoinCallEntity = defineEntity({
   name: 'CoinCall',
   tableName: 'coin_calls',
@@ -154,7 +136,6 @@ export const CoinCallEntity = defineEntity({
     failureMessage: text().nullable(),
     createdAt: instant(),
     fulfilledAt: instant().nullable(),
-    /** When the coins were returned. */
     refundedAt: instant().nullable(),
   },
   indexes: [

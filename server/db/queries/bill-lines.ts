@@ -7,7 +7,6 @@ import { pendingRefunds } from './bills.ts';
 import { OF_PAYEE } from './payees.ts';
 import { PART_ROWS, type PartDone, type Removal, inParts } from './retention.ts';
 
-/** One attempt to read the file of a bill. Each stored line contains the number of its read attempt (`reading`). */
 export interface Reading {
   billNo: string;
   reading: number;
@@ -56,10 +55,7 @@ export function statementsOf(of: Reading, lines: readonly BillLine[]): Sql[] {
   return statements;
 }
 
-/**
- * Inserts lines, one commit per statement. The lines are not used until the `reading` of the bill is set to their read
- * attempt.
- */
+/** Inserts lines, one commit per statement. They are not used until the bill's `reading` is set to their attempt. */
 export async function writeLines(store: Store, statements: readonly Sql[]): Promise<void> {
   for (const statement of statements) await store.autocommit((tx) => tx.sql`${statement}`);
 }
@@ -86,8 +82,8 @@ export async function removeOldLines(store: Store, billNo: string, goesOn?: () =
 }
 
 /**
- * Removes the lines of a failed read attempt, unless the bill uses them. The bill can use them if the commit succeeded
- * but its result was lost.
+ * Removes the lines of a failed read attempt. If the bill uses this attempt, its lines are kept: the commit succeeded,
+ * and only its result was lost.
  */
 export async function removeReading(store: Store, { billNo, reading }: Omit<Reading, 'day'>): Promise<number> {
   const isOfReading = sql`l.bill_no = ${billNo} and l.reading = ${reading} and not exists (
@@ -104,10 +100,7 @@ async function removePart(store: Store, condition: Sql): Promise<PartDone<true>>
   return { removed: length, next: length < PART_REMOVED ? undefined : true };
 }
 
-/**
- * Sets the order number of lines that have none (PayPal's refunds and disputes). The order is found by the payment
- * number at the channel.
- */
+/** Sets missing order numbers (PayPal's refunds and disputes) by the payment number at the channel. */
 export async function nameOrders(store: Store, { billNo, reading, day }: Reading): Promise<void> {
   await store.autocommit(
     (tx) => tx.sql`
@@ -204,10 +197,7 @@ export const removeBillLines: Removal = async (store, before, goesOn = () => tru
   return removed;
 };
 
-/**
- * Stores the results of pending refunds in the bills, because settlement reports cannot read the lines after the
- * removal.
- */
+/** Settlement reports cannot read the lines after the removal, so the bills keep the pending refunds. */
 async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
   const bills = await store.read(
     (tx) => tx.sql<{ billNo: string }>`
@@ -221,7 +211,6 @@ async function keepPendingRefunds(store: Store, limit: string): Promise<void> {
     });
 }
 
-/** The partitions whose months ended before a day. */
 async function monthsBefore(store: Store, limit: string): Promise<string[]> {
   const rows = await store.read(
     (tx) => tx.sql<{ name: string }>`

@@ -5,7 +5,6 @@ import type { Sql } from '../kysely.ts';
 import type { Tx } from '../store.ts';
 import { isKnownOrRemoved, isOurOrder, isOurRefund, isQuiet, UNKNOWN_HERE } from './payees.ts';
 
-/** A bill to compare with the orders, and the parameters of the comparison. */
 interface Match {
   bill: Pick<BillRow, 'billNo' | 'reading' | 'payWay' | 'account' | 'mode' | 'day'>;
   /** The instants at which the bill's day begins and ends. */
@@ -19,18 +18,12 @@ interface Match {
   only?: string;
 }
 
-/** The result of comparing a bill. */
 export interface Matched {
-  /** Number of differences. */
   found: number;
   /** Differences that no longer exist, so that their exceptions (cases for an operator) must be resolved. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
-  /**
-   * How many exceptions (cases for an operator) were opened or reopened, by kind. Contains only the kinds for which the
-   * channel is not queried.
-   */
+  /** Number of opened or reopened exceptions, only of kinds for which the channel is not queried. */
   listed: Partial<Record<DifferenceKind, number>>;
-  /** Number of compared lines. */
   lines: number;
   /** Number of payments and refunds in the bill that belong to other systems. */
   notOurs: number;
@@ -75,21 +68,15 @@ export async function matchBill(tx: Tx, match: Match): Promise<Matched> {
   return { ...row, found: Number(row.found), lines: Number(row.lines), notOurs: Number(row.notOurs) };
 }
 
-/** The parameters of a comparison as SQL values with types. */
 type Given = Record<keyof Match['bill'] | 'from' | 'to' | 'now' | 'offset', Sql> & { rates: string };
 
-/** SQL condition: the bill `row` belongs to the compared account. */
 const isOfBill = (of: Given, row: string): Sql =>
   sql`${sql.raw(row)}.pay_way = ${of.payWay} and ${sql.raw(row)}.account = ${of.account} and ${sql.raw(row)}.mode = ${of.mode}`;
 
-/** SQL condition: the order `o` belongs to the account of the bill. */
 const ofAccount = (of: Given): Sql =>
   sql`o.pay_way = ${of.payWay} and o.mode = ${of.mode} and (o.project, o.config_version) in (select m.project, m.version from mine m)`;
 
-/**
- * Subqueries: `mine` = the configuration versions that receive money for the account; `rates` = the fee rates of the
- * projects.
- */
+/** `mine` = the configuration versions that receive money for the account; `rates` = the projects' fee rates. */
 const whose = (of: Given): Sql => sql`
 mine as materialized (
   select p.project, p.version from payees p
@@ -100,10 +87,7 @@ rates as materialized (
 /** The refund number that was sent to the channel (payments/numbers.ts). */
 const REFUND_NUMBER = sql`case when r.attempt = 1 then r.refund_no else r.refund_no || '_' || r.attempt end`;
 
-/**
- * Joins the refund `r` that belongs to the bill line `l` of the order `o`. If several refunds match, a succeeded refund
- * is preferred.
- */
+/** Joins the refund `r` of the bill line `l` of the order `o`; a succeeded refund is preferred. */
 export const REFUND_OF_LINE = sql`left join lateral (
       select r.refund_no as own_no, ${REFUND_NUMBER} as own_number, r.state, r.amount, r.currency, r.finished_at
         from refunds r
@@ -211,10 +195,7 @@ const billSide = (row: string): Sql =>
 /** SQL condition: a stored difference has changed. A changed position in the file does not count as a change. */
 const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${billSide('d')} is distinct from ${billSide('excluded')})`;
 
-/**
- * SQL condition: an exception (a case for an operator) is opened immediately. This applies to unknown orders and
- * unreadable lines, because the channel is not queried about them.
- */
+/** The channel is not queried about these kinds, so their exception (a case for an operator) is opened at once. */
 const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
 const stateOf = (row: string): Sql => sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
 const dueOf = (of: Given, row: string): Sql => sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;
@@ -265,9 +246,9 @@ const markOf = (of: Given): Sql => sql`case when l.kind = 'unreadable' then conc
 /**
  * SQL condition: the stored disputes of an order, and the amounts lost to them, do not explain a dispute line of the
  * bill. A debit line is unexplained if two things are true. The bills debit more for the order in total than its
- * disputes can cost. They also contain more debits of this amount than there are credits, disputes and losses of this
- * amount. A credit line is unexplained if the bills debit less in total than the disputes have certainly cost. If the
- * order has a dispute in another currency, its credit lines are never unexplained.
+ * disputes can cost. And the bills contain more debits of the line's amount than credits, disputes and losses of the
+ * same amount. A credit line is unexplained if the bills debit less in total than the disputes have certainly cost. If
+ * the order has a dispute in another currency, its credit lines are never unexplained.
  */
 const DISPUTE_DIFFERS = sql`case
     when x.waits then false
@@ -287,10 +268,7 @@ const IS_ABROAD = sql`(x.amount < 0 and x.rank <= x.abroad)`;
 const OUR_DISPUTE = sql`(select ${jsonOf({ state: 'd.state', amount: 'x.most::text', currency: 'x.currency', channelNo: 'd.channel_dispute_no', at: 'd.opened_at' })}
        from disputes d where d.order_no = x.order_no order by d.opened_at desc, d.dispute_no limit 1)`;
 
-/**
- * SQL subquery: applies the aggregate `sum` to the stored disputes that belong to the bill line `m`, which are the
- * disputes of the same order in the same currency.
- */
+/** Applies the aggregate `sum` to the stored disputes of the order and currency of the bill line `m`. */
 const ofDisputes = (sum: Sql, condition: Sql = sql`true`): Sql => sql`(select ${sum} from disputes d
     where d.order_no = m.order_no and d.currency = m.currency and ${condition})`;
 
@@ -317,8 +295,8 @@ const whoseProject = (
     from bills b left join mine m on true where b.bill_no = ${of.billNo})`;
 
 /**
- * The SQL statement that compares a bill with the orders. If only one order is compared, `only` returns the SQL
- * condition that a column contains its order number.
+ * The SQL statement of a comparison. `only` builds the condition for one column: it contains the number of the order to
+ * compare. If all orders are compared, the condition is true.
  */
 const statement = (of: Given, only: (column: string) => Sql): Sql => sql`
 with ${whose(of)},

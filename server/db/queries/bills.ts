@@ -7,11 +7,7 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { OF_PAYEE, SAME_ACCOUNT, UNKNOWN_HERE, isCalled, isQuiet, ofNoOther } from './payees.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/**
- * Whether a payment of this service may still be missing in a day's bill. This is so if a paid order is not in the
- * bill. It is also so if the channel has not yet finished the capture (collection) of a payment that may belong to the
- * day.
- */
+/** Whether a day's bill lacks a paid order, or may lack a payment whose capture is not finished yet. */
 export async function isIncomplete(
   tx: ReadTx,
   billNo: string,
@@ -25,7 +21,6 @@ export async function isIncomplete(
   return row?.isIncomplete === true;
 }
 
-/** Conditions that a bill must meet to be in the list of bills. An absent field sets no condition. */
 export interface BillFilter {
   payWay?: string | undefined;
   account?: string | undefined;
@@ -33,15 +28,12 @@ export interface BillFilter {
   /** A list of projects selects only bills of accounts that no other project uses. */
   project?: Projects | undefined;
   state?: string | undefined;
-  /** `from` and `to` are the first and the last bill day of the list. Both days are included. */
+  /** The first and the last bill day of the list, both included. */
   from?: string | undefined;
   to?: string | undefined;
 }
 
-/**
- * The bills that match the filter, newest day first, at most `limit` + 1 rows. `after` is the last bill of the previous
- * page.
- */
+/** The bills that match the filter, newest day first, at most `limit` + 1 rows. */
 export function listBills(
   tx: ReadTx,
   { from, to, project, account, ...equal }: BillFilter,
@@ -65,7 +57,7 @@ export function listBills(
 }
 
 /**
- * A bill line, with the day of its bill. If a bill file was read more than once, only the lines of the valid reading
+ * A bill line with the day of its bill. A bill file may be read more than once; only the lines of the valid reading
  * count.
  */
 export type BilledLine = Pick<
@@ -82,7 +74,6 @@ export type BilledLine = Pick<
   | 'fee'
 > & { day: string };
 
-/** The maximum number of lines that are returned for an order. */
 const MOST_LINES = 50;
 
 /** The bill lines of an order, sorted by day. */
@@ -99,7 +90,6 @@ export async function linesOfOrder(tx: ReadTx, orderNo: string): Promise<BilledL
   return ofThis.limit(MOST_LINES).execute();
 }
 
-/** How many differences between a bill and the orders have one kind and one state. */
 export interface DifferenceCount {
   kind: BillDifferenceRow['kind'];
   state: BillDifferenceRow['state'];
@@ -117,10 +107,6 @@ export async function countDifferences(
      group by bill_no, kind, state order by bill_no, kind, state`;
 }
 
-/**
- * Numbers about bills for the metrics page: the unresolved differences, and for each account the newest bill that was
- * compared with the orders.
- */
 export interface BillFigures {
   /** The number of unresolved differences between bills and orders, for each kind of difference. */
   differences: { kind: string; count: number }[];
@@ -132,8 +118,8 @@ export interface BillFigures {
 }
 
 /**
- * Reads the bill numbers for the metrics. An account whose newest bill is older than the day `since` is left out,
- * because the account may no longer be in use. With `simulated`, accounts of the simulator are included.
+ * Reads the figures for the metrics about bills. Accounts whose newest bill is older than the day `since` are left out
+ * of `newest`, because they may no longer be in use.
  */
 export async function billFigures(tx: ReadTx, since: string, simulated: boolean): Promise<BillFigures> {
   const [row] = await tx.sql<{ [Name in keyof BillFigures]: BillFigures[Name] | null }>`
@@ -146,9 +132,6 @@ export async function billFigures(tx: ReadTx, since: string, simulated: boolean)
   return { differences: row?.differences ?? [], newest: row?.newest ?? [] };
 }
 
-/**
- * Conditions that a difference must meet to be in the list of a bill's differences. An absent field sets no condition.
- */
 interface DifferenceFilter {
   kind?: string | undefined;
   state?: string | undefined;
@@ -167,8 +150,8 @@ export function listDifferences(
 }
 
 /**
- * The columns that find the lines of a bill. A bill file may be read several times; `reading` is the number of the
- * reading whose lines are valid.
+ * The columns of a bill row by which its valid lines are selected. A bill file may be read several times; `reading`
+ * is the number of the valid reading.
  */
 type CountingBill = Pick<BillRow, 'billNo' | 'reading' | 'day' | 'payWay' | 'account' | 'mode'>;
 
@@ -183,10 +166,7 @@ export function linesAfter(
   return readLines(tx, { billNo, reading, day, line, limit, more });
 }
 
-/**
- * The payment and refund lines of a bill whose orders were made by another system, not by this service. Lines up to the
- * line number `line` are skipped.
- */
+/** The payment and refund lines after the line number `line` whose orders were made by another system. */
 export function linesNotOurs(tx: ReadTx, bill: CountingBill, line: number, limit: number): Promise<BillLineRow[]> {
   const { billNo, reading, day } = bill;
   const more = sql<boolean>`bill_lines.kind in ('payment', 'refund', 'pending') and not exists (
@@ -207,12 +187,8 @@ function readLines(
   return lines.where('line', '>', line).where(more).orderBy('line').limit(limit).execute();
 }
 
-/** Conditions that a bill must meet to be in a settlement report. An absent field sets no condition. */
 export interface SettlementFilter {
-  /**
-   * `from` and `to` are the first and the last bill day of the report. Both days are included. A day is a day in the
-   * time zone of the bill's channel.
-   */
+  /** The first and the last bill day of the report, both included, in the time zone of the bill's channel. */
   from: string;
   to: string;
   mode: BillRow['mode'];
@@ -242,9 +218,9 @@ export async function billsBetween(
 }
 
 /**
- * The refunds that were still in progress when the channel made these bills, grouped by the result that they have in
- * this service now. If the lines of a bill are still stored, the results are read from the refunds. If the lines were
- * removed, the results that the bill row keeps are returned.
+ * Returns the number and sums of the refunds that were still in progress when the channel made these bills, grouped by
+ * their current result in this service. If the lines of a bill were removed, the values stored in the bill row are
+ * returned.
  */
 export async function pendingRefunds(
   tx: ReadTx,
@@ -267,10 +243,7 @@ export async function pendingRefunds(
   return [...kept, ...found];
 }
 
-/**
- * An account that receives payments. `since` is the time of its first channel configuration, and `projects` are the
- * projects that use the account.
- */
+/** `since` is the time of the account's first channel configuration. */
 interface BilledAccount extends Pick<BillRow, 'payWay' | 'account' | 'mode'> {
   since: Date;
   projects: string[];

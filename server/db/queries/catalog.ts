@@ -5,10 +5,7 @@ import type { ReadTx, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/**
- * The facts that decide whether a payer may place an order: `enabled` is the state of the project, and `status` is the
- * state of the payer.
- */
+/** `enabled` is the state of the project, and `status` is the state of the payer. */
 interface Admission {
   enabled: boolean;
   status: 'active' | 'blocked';
@@ -69,8 +66,8 @@ export async function retakeStock(tx: Tx, orderNo: string): Promise<'taken' | 'u
 }
 
 /**
- * Adds the piece that a closed or failed order had reserved to the stock of the product again. A second call for the
- * same order changes nothing. Unlimited stock stays unlimited.
+ * Adds the piece that was reserved for an ended order to the stock again, at most once. Unlimited stock stays
+ * unlimited.
  */
 export async function releaseStock(tx: Tx, orderNo: string): Promise<void> {
   await tx.sql`
@@ -103,10 +100,7 @@ export async function productOfCoin(tx: ReadTx, project: string, coin: string): 
   return row?.code;
 }
 
-/**
- * The kinds of data that prevent the deletion of a project, such as `products` or `orders`. The application that the
- * admin console uses is not counted.
- */
+/** The kinds of data that prevent the deletion of a project. The application of the admin console is not counted. */
 export async function contentsOfProject(tx: ReadTx, project: string): Promise<string[]> {
   const [row] = await tx.sql<Record<string, boolean>>`
     select exists(select 1 from api_apps where project = ${project} and kind <> 'console') as applications,
@@ -120,25 +114,18 @@ export async function contentsOfProject(tx: ReadTx, project: string): Promise<st
   return Object.entries(row ?? {}).flatMap(([kind, exists]) => (exists ? [kind] : []));
 }
 
-/**
- * Which page of a list is read: the page after the row `cursor`. One row more than `limit` is read, to know whether
- * there is a next page.
- */
+/** One row more than `limit` is read, to know whether there is a next page. */
 interface Part {
   limit: number;
   cursor?: Position | undefined;
 }
 
-/** Conditions that a project must meet to be in the project list. An absent field sets no condition. */
 export interface ProjectFilter extends Part {
   enabled?: boolean | undefined;
   project?: Projects | undefined;
 }
 
-/**
- * Conditions that a payer must meet to be in the payer list. An absent field sets no condition. Every field is compared
- * for equality and has an index.
- */
+/** Every field of the filter is compared for equality and has an index. */
 export interface UserFilter extends Part {
   project: string;
   userId?: string | undefined;
@@ -147,14 +134,12 @@ export interface UserFilter extends Part {
   phone?: string | undefined;
 }
 
-/** Conditions that a product must meet to be in the product list. An absent field sets no condition. */
 export interface ProductFilter extends Part {
   project: string;
   kind?: string | undefined;
   enabled?: boolean | undefined;
 }
 
-/** Conditions that a coin must meet to be in the coin list. An absent field sets no condition. */
 export interface CoinFilter extends Part {
   project: string;
   enabled?: boolean | undefined;
@@ -213,22 +198,16 @@ export async function userTotals(
   return rows.map((row) => ({ ...row, paid: BigInt(row.paid), refunded: BigInt(row.refunded) }));
 }
 
-/** A coin ledger entry without its id. */
 type NewEntry = Omit<CoinEntryRow, 'id'>;
 
 /**
- * Appends an entry to a coin ledger and returns its id. Throws if the coin already has an entry with this `source`, so
- * that no debit or credit is written twice.
+ * Appends a ledger entry. Throws if the coin already has an entry with this `source`, so that nothing is booked twice.
  */
 export async function appendEntry(tx: Tx, entry: NewEntry): Promise<bigint> {
   return (await tx.db.insertInto('coin_entries').values(entry).returning('id').executeTakeFirstOrThrow()).id;
 }
 
-/**
- * Which entries of a coin's ledger are listed, newest first. With `userId`, only the entries of this payer are listed.
- * `before` is the id of the last entry of the previous page. One entry more than `limit` is read, to know whether there
- * is a next page.
- */
+/** `before` is the id of the last entry of the previous page. */
 export interface EntryPart {
   project: string;
   coin: string;
@@ -249,10 +228,6 @@ export function listEntries(tx: ReadTx, { before, limit, ...filter }: EntryPart)
     .execute();
 }
 
-/**
- * Which payers' balances of a coin are listed, newest first. `after` is the last row of the previous page. One row more
- * than `limit` is read, to know whether there is a next page.
- */
 export interface AccountPart {
   project: string;
   coin: string;
@@ -266,10 +241,7 @@ export function listAccounts(tx: ReadTx, { after, limit, ...filter }: AccountPar
   return newestFirst(tx.coinAccounts, sql`id`, parts, after, limit + 1).execute();
 }
 
-/**
- * Finds payers whose coin balance is not the sum of their ledger entries. An empty result means that all balances are
- * right.
- */
+/** Finds payers whose coin balance is not the sum of their ledger entries. */
 export function unbalancedAccounts(tx: ReadTx): Promise<{ project: string; coin: string; userId: string }[]> {
   return tx.sql`
     select coalesce(a.project, e.project) as project, coalesce(a.coin, e.coin) as coin,

@@ -2,7 +2,10 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
 import type { ReadTx, Tx } from '../store.ts';
 
-/** The current configuration version of a channel, and whether the channel is enabled. Every request reads both. */
+/**
+ * The current configuration version of a channel, and whether the channel is enabled. Each use of the channel reads it
+ * anew.
+ */
 export interface CurrentVersion {
   configId: string;
   version: number;
@@ -41,23 +44,17 @@ export interface VersionName {
 }
 
 /**
- * The configuration fields that identify the payee (the account that receives the money), for example a seller id. Two
- * versions have the same payee if these fields have the same values. Exception: if the field `unless` is set, the exact
- * value of `name` does not matter, only whether it is set.
+ * The configuration fields that identify the payee (the account that receives the money), for example a seller id. If
+ * the field `unless` is set, only whether `name` is set matters, not its value.
  */
 export type IdentityFields = readonly { name: string; unless: string }[];
 
-/**
- * A configuration version with `identity`, the values of the fields that identify the payee. Versions of one account
- * with equal `identity` pay the same payee.
- */
+/** Versions of one account with equal `identity` pay the same payee. */
 interface VersionOfAccount extends VersionName {
   identity: string;
 }
 
-/**
- * SQL: the values of the identity fields of the configuration `config`. Secrets are represented by their fingerprints.
- */
+/** SQL: the values of the identity fields of `config`. Secrets are represented by their fingerprints. */
 function identityOf(config: string, fields: IdentityFields): RawBuilder<string> {
   const of = sql.raw(config);
   return sql`(
@@ -69,9 +66,9 @@ function identityOf(config: string, fields: IdentityFields): RawBuilder<string> 
 }
 
 /**
- * Up to three configuration versions of an order's channel account, newest first. They are: the newest complete
- * version; the newest complete version that pays the same payee as the order; and the version with which the order was
- * created.
+ * Returns up to three configuration versions of an order's channel account, newest first. A version is complete if no
+ * required field is missing. The three are: the newest complete version, the newest complete version that pays the
+ * order's payee, and the version with which the order was created.
  */
 export async function versionsOfAccount(
   tx: ReadTx,
@@ -103,8 +100,8 @@ export async function versionsOfAccount(
 }
 
 /**
- * The newest complete configuration version of one payee, and the version numbers (`versions`) of all complete
- * configurations of this payee.
+ * `versions` are the numbers of all complete configuration versions that pay this payee. The other fields are those of
+ * the newest of them.
  */
 interface IdentityVersions extends VersionOfAccount {
   versions: number[];
@@ -113,9 +110,8 @@ interface IdentityVersions extends VersionOfAccount {
 }
 
 /**
- * For each payee, the newest complete configuration version, if any version of this payee was the channel's current
- * version at `since` or later. The result is sorted newest first. Older payees are left out, because they have no
- * orders for which the channel could still send a notification.
+ * For each payee, its newest complete version, if one of its versions was current at `since` or later; newest first.
+ * Older payees have no orders for which the channel could still send a notification.
  */
 export async function identitiesSince(
   tx: ReadTx,
@@ -146,10 +142,7 @@ export interface HealthNote {
   failure: string | null;
 }
 
-/**
- * Stores the result of a channel call, if its configuration version is still current. A stored time is never replaced
- * with an earlier time.
- */
+/** Stores a call's result, if its version is still current. A stored time is never replaced with an earlier one. */
 export async function noteHealth(tx: Tx, { project, payWay, version, at, failure }: HealthNote): Promise<void> {
   if (failure === null)
     await tx.sql`update channel_states set last_success_at = greatest(last_success_at, ${at}::timestamptz)
@@ -168,10 +161,9 @@ export async function noteNotification(tx: Tx, note: { project: string; payWay: 
 }
 
 /**
- * Stores that notifications were refused, and why. Notifications that were refused for the same reason within a day are
- * counted together. `signed` lists the reasons that only a notification with a valid signature of the channel can
- * cause. Anyone can cause the other reasons with a forged notification, so for one day they do not replace a reason of
- * `signed`.
+ * Stores why notifications were refused; the same reason within a day is counted together. Only a notification with a
+ * valid signature of the channel can cause a reason of `signed`. Anyone can cause the other reasons with a forged one,
+ * so for one day they do not replace a reason of `signed`.
  */
 export async function noteRefusedNotifications(
   tx: Tx,
@@ -212,7 +204,6 @@ export async function hasOpenOrders(
   return row?.found === true;
 }
 
-/** The state of a channel and of its current configuration version, for lists and status pages. */
 interface StateOfChannel {
   configId: string;
   project: string;
@@ -247,9 +238,7 @@ export async function channelStates(
      order by s.project, s.pay_way`;
 }
 
-/**
- * Whether real money is or was received: there is a current configuration in mode `live`, or any order in mode `live`.
- */
+/** Whether real money is or was received: a current configuration or any order is in mode `live`. */
 export async function hasLiveMoney(tx: ReadTx): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
     select exists (
@@ -293,9 +282,8 @@ export async function hasOpenWork(
 }
 
 /**
- * Channels that trust a certificate or key of another mode (simulator, sandbox or live) than the mode of their
- * configuration: a simulator key in a sandbox or live channel, or a sandbox key in a live channel. If `simulated` is
- * false, every channel that trusts a simulator key is returned.
+ * Channels that trust a simulator key in sandbox or live mode, or a sandbox key in live mode. If `simulated` is false,
+ * every channel that trusts a simulator key is returned.
  */
 export async function trustedOfOtherModes(
   tx: ReadTx,
@@ -325,7 +313,6 @@ interface EncryptedColumn {
   version?: string;
 }
 
-/** All columns that contain encrypted texts. */
 const ENCRYPTED_COLUMNS: readonly EncryptedColumn[] = [
   { table: 'channel_configs', key: 'id', column: 'encrypted', version: 'version' },
   { table: 'certs', key: 'id', column: 'encrypted' },
@@ -338,22 +325,16 @@ const ENCRYPTED_COLUMNS: readonly EncryptedColumn[] = [
   { table: 'second_factors', key: 'admin_id', column: 'pending_encrypted' },
 ];
 
-/** An encrypted text, and the table, column and row in which it is stored. */
 export interface EncryptedText {
   table: string;
   column: string;
   id: string;
   encrypted: string;
-  /**
-   * The table, row, column name and version number to which the encryption has bound the text. The text can be
-   * decrypted only with the same values (db/encryption.ts).
-   */
+  /** The text can be decrypted only with these values (db/encryption.ts). */
   place: { table: string; id: string; column: string; version: number };
 }
 
-/**
- * Locks the tables with encrypted texts against writes until the transaction ends, and returns every encrypted text.
- */
+/** Locks the tables with encrypted texts against writes until the transaction ends, and returns every text. */
 export async function lockEncryptedTexts(tx: Tx): Promise<EncryptedText[]> {
   const tables = [...new Set(ENCRYPTED_COLUMNS.map(({ table }) => table))].toSorted();
   await tx.sql`lock table ${sql.join(tables.map((table) => sql.table(table)))} in share row exclusive mode`;

@@ -6,18 +6,14 @@ import { aheadOf } from '../clock.ts';
 import type { ReadTx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
-/** An application whose webhook deliveries fail. */
 interface FailingWebhooks {
   clientId: string;
-  /** Number of deliveries that failed and are being retried. */
   retrying: number;
   /** Number of deliveries that were given up within the last day. */
   givenUp: number;
-  /** The error of the newest failed delivery. */
   lastError: string | null;
 }
 
-/** A channel for whose newest payments no notification was received. */
 interface SilentNotices {
   project: string;
   payWay: PayWay;
@@ -33,12 +29,11 @@ export async function secondFactors(tx: ReadTx): Promise<{ administrators: numbe
   return row ?? { administrators: 0, without: 0 };
 }
 
-/** The maximum number of applications that are reported. */
 const MOST_NAMED = 20;
 /** A channel is reported if it has at least this many recent payments and no notification for any of them. */
 const SILENT_FROM = 3;
 const LOOKED_AT = 5;
-/** How many of the newest payments of each mode are examined. */
+/** Only this many of the newest payments of each mode are searched for the newest payments of each channel. */
 const AMONG = 1000;
 
 /** Applications whose webhook deliveries fail, most failures first. Test deliveries are ignored. */
@@ -57,10 +52,9 @@ export function failingWebhooks(tx: ReadTx, now: Date): Promise<FailingWebhooks[
 }
 
 /**
- * Channels that received no notification for any of their newest payments of the last day. Ignored are payments for
- * which no notification is needed: payments by a code that a shop scans, whose result the service queries, and payments
- * reported by an agent, a bill or an administrator. Payments of the last two minutes are also ignored. `simulated`
- * includes the simulator.
+ * Channels that received no notification for any of their newest payments of the last day. Payments of the last two
+ * minutes are ignored. Payments that cause no notification are ignored too: the shop scanned the payer's code, or an
+ * agent, a bill or an administrator reported the payment.
  */
 export async function silentNotices(
   tx: ReadTx,
@@ -90,7 +84,6 @@ export async function clockAhead(tx: ReadTx): Promise<number> {
   return aheadOf({ sentAt, theirs: row!.at.getTime(), receivedAt: Date.now() }) / 1000;
 }
 
-/** A current channel configuration, for `payctl doctor`. */
 interface ChannelFact {
   project: string;
   payWay: string;
@@ -100,7 +93,6 @@ interface ChannelFact {
   missing: string[];
 }
 
-/** A verification key or certificate whose mode differs from the mode of its channel's configuration. */
 export interface OtherModeKey {
   id: string;
   project: string;
@@ -112,10 +104,7 @@ export interface OtherModeKey {
   trusted: boolean;
 }
 
-/**
- * A certificate that a channel configuration uses when it names no other one, and the time at which the certificate
- * expires (`notAfter`).
- */
+/** A default certificate of a channel: it is used if the channel's configuration names no certificate of this kind. */
 interface CertFact {
   project: string;
   payWay: string;
@@ -123,14 +112,12 @@ interface CertFact {
   notAfter: Date;
 }
 
-/** The handler URL of a skill on sale. */
 export interface HandlerFact {
   project: string;
   code: string;
   url: string;
 }
 
-/** How many exceptions, refunds and orders need attention. `payctl doctor` reports these counts. */
 interface Waiting {
   openExceptions: number;
   abnormalRefunds: number;
@@ -174,8 +161,8 @@ export function keysOfOtherModes(
 }
 
 /**
- * The certificates that a channel configuration uses when it names no other one. Only certificates with an expiry date
- * are returned. Certificates of a mode or account that the channel no longer uses are left out.
+ * The default certificates that have an expiry date, soonest first. A channel uses a default certificate if its
+ * configuration names no certificate of this kind.
  */
 export function endingCerts(tx: ReadTx): Promise<CertFact[]> {
   return tx.sql`

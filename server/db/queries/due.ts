@@ -6,16 +6,10 @@ import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { MOST_COUNTED } from './figures.ts';
 
-/**
- * Length of a lease (ms). A replica whose work takes longer renews the lease; if it does not, another replica leases
- * the row.
- */
+/** Length of a lease (ms). A replica whose work takes longer renews it; otherwise another replica leases the row. */
 const LEASE_MS = 60_000;
 
-/**
- * A leased row and the queue to which it belongs. All rows of a queue depend on the same channel account, webhook
- * receiver or project.
- */
+/** All rows of a queue depend on the same channel account, webhook receiver or project. */
 export interface DueRow {
   id: string;
   queueKey: string;
@@ -23,7 +17,6 @@ export interface DueRow {
   lease: Date;
 }
 
-/** The time at which leases are taken or renewed, and how long these leases last. */
 interface Moment {
   now: Date;
   /** Length of the lease in tests; absent = `LEASE_MS`. */
@@ -36,9 +29,8 @@ interface Claim extends Moment {
 }
 
 /**
- * A request to lease the due rows with these ids. A row is not leased if its queue is in `fullQueues`. It is not leased
- * either if one of its groups (for example its channel) is in `fullGroups`. For these queues and groups, this process
- * already runs as many jobs as it may.
+ * A request to lease the due rows with these ids, except rows whose queue or group (for example the channel) is full,
+ * because this process already runs as many jobs of it as it may.
  */
 interface NamedClaim extends Moment {
   ids: readonly string[];
@@ -58,7 +50,6 @@ export interface Renewal extends Moment {
  */
 export type Renewed = { kind: 'renewed'; lease: Date } | { kind: 'over' | 'lost' | 'busy' };
 
-/** Statements about the rows of one table that are due, that is, which a background job must process now. */
 export interface DueRows {
   /** The queues that have due rows without a lease. */
   queues(tx: ReadTx, now: Date): Promise<string[]>;
@@ -76,45 +67,28 @@ export interface DueRows {
   waiting(now: Date): Sql;
 }
 
-/** The maximum number of due rows that are counted for each kind. */
 export const MOST_DUE = 1_000;
 
-/**
- * A table with rows that a background job must process at a certain time. The texts are SQL; `d` is the alias of the
- * table.
- */
+/** A table with rows that become due. The texts are SQL; `d` is the alias of the table. */
 interface DueTable {
   table: string;
   key: string;
   keyType?: 'text' | 'uuid';
   /** The column with the instant from which the row is due. */
   at: string;
-  /**
-   * The column with the end of the lease. It may be the same column as `at`; a lease then also postpones the next
-   * attempt.
-   */
+  /** The column with the end of the lease. If it is the same as `at`, a lease also postpones the next attempt. */
   lease: string;
-  /**
-   * The SQL expression for the queue key of a row. The table has an index on this expression, and the text must be the
-   * same as in the index, or PostgreSQL does not use the index.
-   */
+  /** The SQL of a row's queue key: exactly the text of the index, or PostgreSQL does not use the index. */
   queueKey: string;
-  /**
-   * The SQL expression for the groups of a row, a `text[]`. A group, such as a channel, has its own limit of jobs at
-   * the same time.
-   */
+  /** The SQL of a row's groups, a `text[]`. A group, such as a channel, has its own limit of concurrent jobs. */
   groups: string;
-  /**
-   * The `where` condition of the partial index on the queue key; absent = the column `at` is not null. A row that does
-   * not meet this condition is never due.
-   */
+  /** The condition of the partial index on the queue key; absent = `at` is not null. Other rows are never due. */
   covered?: string;
   condition: string;
   /** A condition that selects queues by their key `s.queue_key`; absent = every queue. */
   open?: string;
 }
 
-/** Creates the functions that find, count, lease and renew the due rows of one table. */
 function dueRows(due: DueTable): DueRows {
   const { table, key, keyType = 'text', at, lease, groups, condition, open = 'true' } = due;
   const [from, id, type, dueAt, leased] = [table, key, keyType, at, lease].map((text) => sql.raw(text));
@@ -218,17 +192,12 @@ function instant(at: Date): Sql {
   return sql`${at}::timestamptz`;
 }
 
-/**
- * The SQL expression for the queue key of a row, for a statement in which the table has the alias `row` instead of `d`.
- */
+/** The queue key of a row, for a statement in which the table has the alias `row` instead of `d`. */
 function queueKeyOf({ queueKey }: DueTable, row: string): string {
   return queueKey.replaceAll(/\bd\./g, `${row}.`);
 }
 
-/**
- * Finds and leases the orders that must be queried or closed at the channel now. Orders of one channel account form a
- * queue.
- */
+/** Orders that must be queried or closed at the channel now. The queue is the channel account. */
 export function dueOrders(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'orders',
@@ -240,10 +209,7 @@ export function dueOrders(simulated: boolean): DueRows {
   });
 }
 
-/**
- * Finds and leases the refunds that must be sent to the channel or queried now. Refunds of one channel account form a
- * queue.
- */
+/** Refunds that must be sent to the channel or queried now. The queue is the channel account. */
 export function dueRefunds(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refunds',
@@ -255,10 +221,7 @@ export function dueRefunds(simulated: boolean): DueRows {
   });
 }
 
-/**
- * Finds and leases the refunds that the channel reported and about which it must be queried now. Refunds of one channel
- * account form a queue.
- */
+/** Refunds that the channel reported and about which it must be queried now. The queue is the channel account. */
 export function dueLookups(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'refund_lookups',
@@ -272,10 +235,7 @@ export function dueLookups(simulated: boolean): DueRows {
   });
 }
 
-/**
- * Finds and leases the open disputes about which the channel must be queried now. Disputes of one channel account form
- * a queue.
- */
+/** Open disputes about which the channel must be queried now. The queue is the channel account. */
 export function dueDisputes(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'disputes',
@@ -299,10 +259,7 @@ export function dueBills(simulated: boolean): DueRows {
   });
 }
 
-/**
- * Differences between bills and orders about which the channel must be queried. The queue is the channel account of the
- * bill.
- */
+/** Differences about which the channel must be queried. The queue is the channel account of the bill. */
 export function dueDifferences(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'bill_differences',
@@ -316,9 +273,8 @@ export function dueDifferences(simulated: boolean): DueRows {
 }
 
 /**
- * Finds and leases the paid calls of a skill that must be delivered now. The calls of one project form a queue. The
- * column `next_attempt_at` holds both the lease and the time of the next attempt, so leasing a row also postpones its
- * next attempt.
+ * Paid calls of a skill that must be delivered now. The queue is the project. The column `next_attempt_at` is also the
+ * lease, so leasing a row postpones its next attempt.
  */
 export function dueFulfilments(simulated: boolean): DueRows {
   return dueRows({
@@ -331,10 +287,7 @@ export function dueFulfilments(simulated: boolean): DueRows {
   });
 }
 
-/**
- * Finds and leases the pay-per-call orders whose delivery must be confirmed to the channel now. Orders of one channel
- * account form a queue.
- */
+/** Pay-per-call orders whose delivery must be confirmed to the channel now. The queue is the channel account. */
 export function dueConfirmations(simulated: boolean): DueRows {
   return ofAccounts(simulated, {
     table: 'skill_orders',
@@ -359,8 +312,8 @@ export function dueCoinCalls(): DueRows {
 }
 
 /**
- * Side effects of order changes (on stock, coins or pay-per-call) that failed when the order changed, or that wait for
- * an earlier failed side effect of the order. The queue is the project.
+ * Finds and leases side effects of order changes. They failed before, or they wait for an earlier side effect of the
+ * same order. The queue is the project.
  */
 export function dueEffectRows(): DueRows {
   return dueRows({
@@ -376,9 +329,8 @@ export function dueEffectRows(): DueRows {
 }
 
 /**
- * Finds and leases the webhook deliveries that must be sent now. Deliveries of one application to one receiver form a
- * queue. The application and the receiver are also groups with a limit of their own, because many applications may use
- * one receiver that fails.
+ * Webhook deliveries that must be sent now. The queue is the pair of application and receiver. The application and the
+ * receiver also have limits of their own (groups), because many applications may use one receiver that fails.
  */
 export function dueDeliveries(): DueRows {
   const queueKey = `(d.client_id || ' //' || coalesce(substring(d.url from '^[a-z]+://([^/?#]*)'), ''))`;
@@ -401,10 +353,7 @@ export async function claimDueRefund(tx: Tx, refundNo: string, now: Date): Promi
   return claimed.length === 1;
 }
 
-/**
- * For each given table, reads how long its oldest unleased row has been due (in seconds), in one statement. undefined =
- * no such row.
- */
+/** For each table, how long its oldest unleased row has been due (in seconds); undefined = no such row. */
 export function lookForDue(
   tx: ReadTx,
   tables: readonly Pick<DueRows, 'oldestLag'>[],
@@ -416,10 +365,7 @@ export function lookForDue(
   );
 }
 
-/**
- * Reads several row counts in one statement. `counts` are the SQL values `dueCount` and `waiting` of tables with due
- * rows.
- */
+/** Reads several row counts (the SQL values `dueCount` and `waiting`) in one statement. */
 export async function countDue(tx: ReadTx, counts: readonly Sql[]): Promise<number[]> {
   return (await valuesOf(tx, counts)).map((count) => count ?? 0);
 }
@@ -438,10 +384,7 @@ function accountOf(row: string): string {
   return `(${row}.pay_way || ' ' || ${row}.mode || ' ' || ${row}.account)`;
 }
 
-/**
- * Creates the functions for a table whose rows belong to channel accounts. The queue of a row is its channel account,
- * and the group of a row is its channel. If `simulated` is false, rows of the simulator are never due.
- */
+/** The queue is the channel account, the group the channel. Without `simulated`, the simulator's rows are never due. */
 function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRows {
   const part = (queueKey: string, place: number) => `split_part(${queueKey}, ' ', ${place})`;
   const groups = `array[${part(table.queueKey, 1)}]`;
@@ -456,10 +399,9 @@ function ofAccounts(simulated: boolean, table: Omit<DueTable, 'groups'>): DueRow
 }
 
 /**
- * Reserves time slots for `calls` channel calls per queue, at `perSecond` calls per second. Returns for each queue the
- * end of its last slot, in milliseconds since 1970. All replicas share these times in the table `rate_limits`, so
- * together they do not exceed the rate. The rows are locked in the sequence of their keys, so that two replicas never
- * deadlock.
+ * Reserves time for channel calls, at most `perSecond` calls per queue for all replicas together. Returns for each
+ * queue when its reserved time ends (ms since 1970). The rows are locked in the sequence of their keys, so that two
+ * replicas never deadlock.
  */
 export async function bookCalls(
   tx: Tx,
@@ -479,10 +421,7 @@ export async function bookCalls(
   return new Map(rows.map(({ queueKey, expire }) => [queueKey, Number(expire)]));
 }
 
-/**
- * The key under which a scheduled task has a row in `rate_limits`. The column `expire` of the row is the time at which
- * the task is due again. All replicas use this row.
- */
+/** The key of the row in `rate_limits` that all replicas share; its `expire` is when the task is due again. */
 const keyOf = (task: string): string => `task:${task}`;
 
 /** Leases a due task for this replica. Returns false if another replica is running the task or has already run it. */

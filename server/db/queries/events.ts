@@ -6,7 +6,6 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS } from './retention.ts';
 
-/** Conditions that an event must meet to be read from the event log. An absent field sets no condition. */
 export interface EventFilter {
   clientId?: string | undefined;
   project?: Projects | undefined;
@@ -24,18 +23,14 @@ type EventDraft = Omit<EventRow, 'sequence'> & { since: Date };
  * sequence number that was the highest one when the writer took the lock.
  */
 const APPENDING = 1_702_258_030;
-/**
- * The second key of the lock is the sequence number modulo this value, because a key of an advisory lock has only 31
- * usable bits.
- */
+/** The second key is taken modulo this value, because a key of an advisory lock has only 31 usable bits. */
 const KEYS = 2_147_483_648;
 
 /**
- * Appends an event, and creates its webhook delivery if there is a receiver. Returns undefined if the log already
- * contains an event with the same `objectNo`, `type` and `dedupe`. The caller must lock the row of the object, because
- * the unique index on these columns covers only one month. Until its commit, the writer holds a shared advisory lock on
- * the highest earlier sequence number. `settledHead` reads these locks to find the sequence numbers that may still be
- * uncommitted.
+ * Appends an event, and its webhook delivery if there is a receiver. Returns undefined if the log already contains an
+ * event with this `objectNo`, `type` and `dedupe`. The caller must lock the row of the object, because the unique index
+ * covers only one month. The writer takes a shared lock on the number of the latest event and holds it until its
+ * commit. From these locks `settledHead` knows which later numbers may still be uncommitted.
  */
 export async function appendEvent(
   tx: Tx,
@@ -101,10 +96,7 @@ export async function listEvents(
   return eventList(tx, filter, { after, head }, rows).execute();
 }
 
-/**
- * The statement of the event log, exported for the test that checks its EXPLAIN output. Each event type uses its own
- * range of the index.
- */
+/** The statement of the event log, exported for the test that checks its EXPLAIN output. */
 export function eventList(
   tx: Pick<ReadTx, 'events'>,
   filter: EventFilter,
@@ -136,14 +128,12 @@ function eventMatches(table: string, filter: EventFilter, after: bigint, head: b
   return allOf(parts);
 }
 
-/** Conditions that a webhook delivery must meet to be in the delivery list. An absent field sets no condition. */
 export interface DeliveryFilter {
   clientId: string;
   state?: string | undefined;
   eventId?: string | undefined;
 }
 
-/** A delivery, its attempts, and the type of its event. */
 export interface DeliveryStory {
   delivery: DeliveryRow;
   type: string;
@@ -178,10 +168,7 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
   }));
 }
 
-/**
- * Cancels up to `PART_ROWS` pending webhook deliveries of an application. The remaining deliveries, and deliveries that
- * are being sent, are cancelled when they become due.
- */
+/** Cancels up to `PART_ROWS` pending deliveries; the rest, and those being sent, are cancelled when they become due. */
 export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<void> {
   await tx.sql`
     update deliveries set state = 'cancelled', next_attempt_at = null, leased_until = null, finished_at = ${now}

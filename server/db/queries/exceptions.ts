@@ -8,9 +8,6 @@ import type { ReadTx, Tx } from '../store.ts';
 import { equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
-/**
- * Conditions that an exception (a case for an operator) must meet to be in the list. An absent field sets no condition.
- */
 export interface ExceptionFilter {
   state?: string | undefined;
   kind?: string | undefined;
@@ -30,10 +27,7 @@ export function listExceptions(
   return newestFirst(tx.exceptions, sql`id::text`, parts, after, limit + 1).execute();
 }
 
-/**
- * Stores that the same notification was received again, in its exception (a case for an operator): increases the
- * counter of notifications and adds the new details. Returns false if the exception does not exist.
- */
+/** Counts a repeated notification in its exception and adds the new details; false if the exception does not exist. */
 export async function countNotification(
   tx: Tx,
   { orderNo, kind, dedupe, detail }: Pick<OrderExceptionRow, 'orderNo' | 'kind' | 'dedupe' | 'detail'>,
@@ -46,47 +40,28 @@ export async function countNotification(
   return rows.length > 0;
 }
 
-/**
- * Conditions that an approval of a refund, dispute or exception must meet to be in the list. An absent field sets no
- * condition.
- */
 export interface ApprovalFilter {
   state?: ApprovalRow['state'] | undefined;
   orderNo?: string | undefined;
   project?: Projects | undefined;
 }
 
-/**
- * For this many days after an administrator created an account or application, or changed its secrets or rights, the
- * administrator counts as controlling it.
- */
+/** Whoever creates an account or application, or changes its secrets or rights, controls it for this many days. */
 export const HANDLED_DAYS = 30;
 
-/**
- * SQL condition: within the last `HANDLED_DAYS`, an administrator created or changed an account or reset its second
- * factor. The audit line `l` shows this.
- */
+/** SQL: the audit line `l` is a recent creation, change or second-factor reset of an account by an administrator. */
 const handledSince = (now: Date): RawBuilder<boolean> => sql`l.actor_kind = 'admin'
   and l.action in ('admin.create', 'admin.update', 'admin.reset-second-factor') and l.at >= ${handlingBegan(now)}`;
-/**
- * SQL condition: the audit line `l` is the creation of the account `a`, not of an earlier account with the same name.
- */
+/** SQL: the audit line `l` is the creation of the account `a`, not of an earlier account with the same name. */
 const MADE = sql<boolean>`l.target = a.username and l.actor_kind = 'admin' and l.action = 'admin.create'
   and l.at >= a.created_at - interval '1 minute'`;
 
-/**
- * Facts from which the service decides whether an administrator may approve a request: how the approver's account
- * depends on the requester.
- */
 interface Dependence {
   /** When the approver's account was created; null = the account no longer exists. */
   madeAt: Date | null;
   /** Whether the requester created the approver's account, at any time. */
   madeByRequester: boolean;
-  /**
-   * The administrators that controlled both the requester and the approver within `HANDLED_DAYS`. The requester or the
-   * approver may be among them.
-   */
+  /** Who controlled both accounts within `HANDLED_DAYS`; the requester or the approver may be among them. */
   common: readonly string[];
 }
 
@@ -158,7 +133,6 @@ export function listApprovals(
   return newestFirst(tx.approvals, sql`refund_no`, parts, after, limit + 1).execute();
 }
 
-/** Conditions that a dispute must meet to be in the dispute list. An absent field sets no condition. */
 export interface DisputeFilter {
   disputeNo?: string | undefined;
   orderNo?: string | undefined;

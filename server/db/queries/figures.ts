@@ -14,10 +14,7 @@ export const MOST_COUNTED = 10_000;
 /** Open exceptions (cases for an operator), unfinished webhook deliveries, and the database's time `at`. */
 interface WaitingFigures {
   exceptions: { kind: string; count: number }[];
-  /**
-   * `waiting` = deliveries without an attempt; `retrying` = deliveries after a failed attempt; `failed` = deliveries
-   * that were given up within the last day.
-   */
+  /** `waiting` = not yet attempted; `retrying` = after a failed attempt; `failed` = given up within the last day. */
   deliveries: { waiting: number; retrying: number; failed: number };
   at: Date;
 }
@@ -40,9 +37,8 @@ export async function waitingFigures(tx: ReadTx, now: Date): Promise<WaitingFigu
 }
 
 /**
- * For each channel and kind of certificate, the earliest expiry date. Only enabled channels count, and only
- * certificates that a configuration uses when it names no other one. With `simulated`, channels of the simulator are
- * included.
+ * The earliest expiry date by channel and kind of certificate. Only enabled channels count, and only certificates that
+ * a configuration uses when it names no other one.
  */
 export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: PayWay; kind: string; end: Date }[]> {
   return tx.sql`
@@ -55,23 +51,18 @@ export function firstEnds(tx: ReadTx, simulated: boolean): Promise<{ payWay: Pay
      group by k.pay_way, k.kind`;
 }
 
-/** The maximum number of deliveries that are counted per application. */
 export const MOST_WAITING = 1_000;
 const MOST_APPS = 100;
 const MOST_EXCEPTIONS = 1_000;
 /** The last notification of each channel is searched among this many newest notifications. */
 const NEWEST_NOTIFICATIONS = 1_000;
 
-/** The statuses of an open order. */
 export const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
 
 /** SQL: the instant in a column as milliseconds since 1970. */
 const ms = (column: string): Sql => sql`(extract(epoch from ${sql.raw(column)}) * 1000)::float8`;
 
-/**
- * The count and the total amount (`minor`, in minor units) of open orders with one status and currency. `count` and
- * `minor` may leave out orders of the simulator; `seen` counts them too.
- */
+/** `count` and `minor` (in minor units) may leave out orders of the simulator; `seen` counts them too. */
 export interface OpenOrders {
   status: string;
   currency: string;
@@ -92,9 +83,7 @@ export function openOrdersStatement(simulated: boolean): Sql {
             from (${sql.join(newest, sql` union all `)}) o group by status, currency order by status, currency`;
 }
 
-/**
- * The number of pending deliveries of one application. `oldest` is the creation time of the oldest counted delivery.
- */
+/** `oldest` is the creation time of the oldest counted delivery. */
 export interface WaitingDeliveries {
   clientId: string;
   name: string | null;
@@ -103,10 +92,7 @@ export interface WaitingDeliveries {
   oldest: number;
 }
 
-/**
- * The statement that counts pending deliveries per application. It uses the index deliveries_open, with one lookup per
- * application.
- */
+/** Counts pending deliveries per application, with one lookup in the index deliveries_open per application. */
 export function waitingDeliveriesStatement(): Sql {
   const next = (after: Sql) =>
     sql`select d.client_id from deliveries d where d.state = 'pending' and ${after} order by d.client_id limit 1`;
@@ -140,7 +126,6 @@ export function openExceptionsStatement(): Sql {
            group by kind order by kind`;
 }
 
-/** One of the newest open exceptions (cases for an operator). */
 export interface OpenException {
   id: string;
   kind: string;
@@ -186,13 +171,9 @@ export function listReplicas(tx: ReadTx, seconds: number): Promise<SeenReplica[]
      order by host, worker nulls first, started_at`;
 }
 
-/** The data that a process reports about itself. */
 type Report = Omit<ReplicaRow, 'seenAt' | 'followedUntil'>;
 
-/**
- * Stores the report of a process. For the next `followedSeconds`, the process counts as having live feed subscribers;
- * null = it has no subscribers. Reports that are older than an hour are deleted.
- */
+/** Stores a process's report. For `followedSeconds` it counts as having live feed subscribers; null = it has none. */
 export async function reportReplica(tx: Tx, report: Report, followedSeconds: number | null): Promise<void> {
   const { id, host, pid, worker, version, startedAt, figures } = report;
   await tx.sql`
@@ -203,13 +184,9 @@ export async function reportReplica(tx: Tx, report: Report, followedSeconds: num
     on conflict (id) do update set seen_at = excluded.seen_at, followed_until = excluded.followed_until, figures = excluded.figures`;
 }
 
-/**
- * SQL value: 1 while any process has subscribers of the live feed, otherwise null. The job scheduler reads it together
- * with the due rows, in one statement.
- */
+/** SQL value: 1 while any process has subscribers of the live feed, otherwise null. */
 export const FOLLOWED: Sql = sql`(select 1::float8 from replicas where followed_until > clock_timestamp() limit 1)`;
 
-/** The columns of an event that the live feed shows. */
 export interface LiveEvent {
   sequence: bigint;
   type: string;
@@ -224,7 +201,6 @@ export interface LiveEvent {
   createdAt: Date;
 }
 
-/** The maximum length of an order's subject (description of the purchase) in the live feed, in characters. */
 const MOST_SUBJECT = 80;
 
 const MINOR = sql`coalesce(payload->>'amountMinor', payload->>'refundAmountMinor')`;
@@ -234,8 +210,8 @@ const SHOWN = sql`sequence, type, object_no, client_id, project, created_at, pay
   left(payload->>'subject', ${sql.lit(MOST_SUBJECT)}) as subject`;
 
 /**
- * Events after a sequence number, with only the columns that the live feed shows. The parameters are those of
- * `listEvents`. The live feed shows all events, so the filter is not used.
+ * Like `listEvents`, but reads only the columns that the live feed shows. The filter is not used, because the live feed
+ * shows all events.
  */
 export async function listLiveEvents(
   tx: ReadTx,
@@ -256,9 +232,8 @@ export async function newestLiveEvents(tx: ReadTx, upTo: bigint, rows: number): 
 }
 
 /**
- * The number and total amount (`minor`, in minor units) of the events with one type and currency in one minute. `seen`
- * is the number of all events that the statement has read, and `oldest` is the time of the oldest one (ms since 1970).
- * Both are the same in each row.
+ * `minor` is in minor units. `seen` is the number of all events that the statement has read, and `oldest` is the time
+ * of the oldest one (ms since 1970); both are the same in each row.
  */
 export interface PastEvents {
   type: string;
@@ -270,10 +245,7 @@ export interface PastEvents {
   oldest: number;
 }
 
-/**
- * The statement that counts events by minute: the newest events up to the sequence number `upTo`, without events before
- * `since`. It uses the primary key.
- */
+/** Counts events by minute: the newest events up to `upTo`, without events before `since`. It uses the primary key. */
 export function pastEventsStatement(upTo: bigint, since: Date): Sql {
   return sql`with newest as materialized (
             select type, created_at, payload->>'currency' as currency, ${MINOR} as minor from events

@@ -9,7 +9,6 @@ export interface Forgotten {
   since: Date;
 }
 
-/** The result of one pass over the rows of a payer. */
 interface Walk {
   /** Number of orders that could not be erased, because they are open or locked. A later pass must erase them. */
   left: number;
@@ -25,15 +24,9 @@ interface OrderPlace {
 const PART_ORDERS = 100;
 const PART_ENTRIES = 500;
 
-/**
- * JSON fields that may contain personal data of the payer or free text of the channel. They occur in the stored result
- * of an order or refund transition, and in the detail of an exception.
- */
+/** JSON fields with personal data or free text of the channel, in stored transition results and exception details. */
 const OUTCOME_WORDS = sql`array['payer', 'pay', 'reason', 'detail', 'message']`;
-/**
- * Columns of an order that may contain data about the payer and are set to null. The column `subject` is not in this
- * list, because it cannot be null and is set to an empty text.
- */
+/** Columns that are set to null. `subject` is not among them, because it cannot be null and is set to an empty text. */
 const ORDER_WORDS = [
   'extra',
   'payer',
@@ -54,10 +47,7 @@ export async function duePayers(tx: ReadTx, now: Date, limit: number): Promise<F
   return rows.flatMap(({ project, userId, forgetSince: since }) => (since ? [{ project, userId, since }] : []));
 }
 
-/**
- * Erases a payer's personal data in orders, in the rows that belong to these orders, and in coin ledgers, in several
- * commits. Amounts, order and refund numbers, and states are kept.
- */
+/** Erases a payer's personal data in several commits. Amounts, order and refund numbers, and states are kept. */
 export async function forgetPayer(store: Store, payer: Forgotten, goesOn?: () => boolean): Promise<Walk> {
   let isWhole = false;
   const coins = await inParts<string>(async (from) => {
@@ -137,10 +127,7 @@ async function eraseOrders(tx: Tx, orderNos: readonly string[]): Promise<void> {
   await eraseEvents(tx, numbers, numbers);
 }
 
-/**
- * Erases the memos of a payer's coin ledger entries, and the inputs of the pay-per-call orders that were paid with
- * coins.
- */
+/** Erases the payer's data in coin entries, and the inputs of pay-per-call orders that were paid with these entries. */
 async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from = '0'): Promise<string | undefined> {
   const rows = await tx.sql<{ id: string }>`
     select e.id::text as id from (select distinct coin from coin_accounts where project = ${project} and user_id = ${userId}) a
@@ -166,10 +153,7 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
   return ids.length < PART_ENTRIES ? undefined : ids.at(-1);
 }
 
-/**
- * Erases the payer's data in events and in responses stored under an Idempotency-Key. The key is kept, because it
- * prevents a second payment.
- */
+/** The Idempotency-Key of a stored response is kept, because it prevents a second payment. */
 async function eraseEvents(tx: Tx, objects: readonly string[], intents: readonly string[]): Promise<void> {
   await tx.sql`
     update events e set payload = payload || c.clean
@@ -188,10 +172,7 @@ async function eraseEvents(tx: Tx, objects: readonly string[], intents: readonly
   }
 }
 
-/**
- * The value that replaces an erased field, as the response schema allows: empty text, null, or undefined (the field is
- * omitted).
- */
+/** The value that replaces an erased field, as the response schema allows; undefined = the field is omitted. */
 function erased(name: string): string | null | undefined {
   if (name === 'payment') return undefined;
   return name === 'subject' ? '' : null;

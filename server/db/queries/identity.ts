@@ -7,10 +7,7 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 
-/**
- * The facts that decide whether an API application may make a request: its data, and whether its token is revoked.
- * Every request of the application reads them from the primary database.
- */
+/** Every request of an application reads these facts, from the primary database. */
 export type AppState = Pick<
   ApiAppRow,
   | 'clientId'
@@ -34,7 +31,6 @@ export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enable
    */
   confirmedAt: Date | null;
   seenAt: Date;
-  /** Whether the account has a second factor. */
   hasFactor: boolean;
   /** `gaveFactor` = whether a second factor was entered in this session; `codeAt` = when a code was last entered. */
   gaveFactor: boolean;
@@ -43,7 +39,6 @@ export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enable
   replacedAt: Date | null;
 };
 
-/** The facts about the account and the installation that a login needs. */
 export interface LoginState {
   /** Whether any administrator exists. */
   bootstrapped: boolean;
@@ -56,15 +51,14 @@ export interface LoginState {
 }
 
 /**
- * Which page of a list is read: the page after the row `cursor`. One row more than `limit` is read, to know whether
- * there is a next page.
+ * One page of a list: at most `limit` rows after the position `cursor`. One more row is read, to know whether there is
+ * a next page.
  */
 export interface Part {
   readonly limit: number;
   readonly cursor?: Position;
 }
 
-/** Conditions that an API application must meet to be in the list. An absent field sets no condition. */
 export interface AppFilter extends Part {
   readonly kinds: readonly ApiAppRow['kind'][];
   readonly project?: Projects | undefined;
@@ -72,7 +66,6 @@ export interface AppFilter extends Part {
   readonly name?: string;
 }
 
-/** Conditions that a line of the audit log must meet to be in the list. An absent field sets no condition. */
 export interface AuditFilter extends Part {
   readonly actor?: string;
   readonly action?: string;
@@ -81,14 +74,8 @@ export interface AuditFilter extends Part {
   readonly to?: Date;
 }
 
-/**
- * Database queries about administrators, API applications and the audit log that need more than a read by primary key.
- */
 export interface IdentityQueries extends SessionQueries {
-  /**
-   * Reads the state of an application. With `requestKey`, also the stored result for this Idempotency-Key of the
-   * application.
-   */
+  /** With `requestKey`, also reads the stored result for this Idempotency-Key of the application. */
   appState(tx: ReadTx, clientId: string, jti: string, requestKey?: RequestKey): Promise<AppState | undefined>;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
@@ -104,19 +91,12 @@ export interface IdentityQueries extends SessionQueries {
 export interface SessionQueries {
   /** The sessions of an account that are valid at `at` and have been used since `seenSince`. */
   sessions(tx: ReadTx, adminId: string, filter: Part & { at: Date; seenSince: Date }): Promise<SessionRow[]>;
-  /** Stores that a session was used now. */
   touchSession(tx: Tx, jti: string, at: Date): Promise<void>;
   /** Ends all sessions of an account except one, for all replicas. Returns the number of ended sessions. */
   endOtherSessions(tx: Tx, but: { adminId: string; jti: string; at: Date }): Promise<number>;
-  /**
-   * Deletes revocations of tokens that expired more than a day ago by the database's clock. Returns the number of
-   * deleted rows.
-   */
+  /** Deletes revocations whose token expired more than a day ago by the database's clock; returns their number. */
   deleteExpiredRevocations(store: Store, goesOn?: () => boolean): Promise<number>;
-  /**
-   * Deletes sessions whose token expired more than a day ago by the database's clock. Returns the number of deleted
-   * rows.
-   */
+  /** Deletes sessions whose token expired more than a day ago by the database's clock; returns their number. */
   deleteExpiredSessions(store: Store, goesOn?: () => boolean): Promise<number>;
 }
 
@@ -140,10 +120,7 @@ type AppStateRow = Omit<AppState, 'kept'> & {
   kept: (Omit<KeptKey, 'leasedUntil'> & { leasedUntil: string | null }) | null;
 };
 
-/**
- * Reads the application, whether its token is revoked, and the stored Idempotency-Key, in one statement that uses
- * primary keys.
- */
+/** All facts are read in one statement that uses primary keys. */
 async function appState(
   tx: ReadTx,
   clientId: string,
@@ -165,10 +142,6 @@ async function appState(
   return { ...row, kept: { ...row.kept, leasedUntil: leasedUntil === null ? null : new Date(leasedUntil) } };
 }
 
-/**
- * SQL columns: the role of an administrator, the projects that the administrator may access, and whether a second
- * factor is enabled.
- */
 const BOUNDS = sql`a.role, a.projects, coalesce(f.enabled_at is not null, false) as has_factor`;
 
 /** Reads an administrator and a session. Returns undefined if the session has ended. */
@@ -183,10 +156,6 @@ async function adminState(tx: ReadTx, id: string, jti: string): Promise<AdminSta
 
 type LoginRow = { bootstrapped: boolean; known: boolean; id: string | null } & NonNullable<LoginState['admin']>;
 
-/**
- * Reads the account of a username, whether the account has logged in from this address before, and whether any account
- * exists.
- */
 async function loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState> {
   const [row] = await tx.sql<LoginRow>`
     select exists(select 1 from admins) as bootstrapped, a.id, a.username, a.enabled, a.generation, ${BOUNDS}, a.password_hash,
@@ -202,7 +171,6 @@ async function touchApp(tx: Tx, clientId: string, at: Date): Promise<void> {
     where client_id = ${clientId} and (last_used_at is null or last_used_at < ${new Date(at.getTime() - 60_000)})`;
 }
 
-/** The applications that match the filter, newest first, at most `limit` + 1 rows. */
 function apps(tx: ReadTx, { kinds, project, cursor, limit, ...filter }: AppFilter): Promise<ApiAppRow[]> {
   const parts = equalities('api_apps', filter, ['enabled', 'name']);
   if (project !== undefined) parts.push(ofProjects('project', project));
@@ -210,16 +178,12 @@ function apps(tx: ReadTx, { kinds, project, cursor, limit, ...filter }: AppFilte
   return newestFirst(tx.apps, sql`client_id`, parts, cursor, limit + 1).execute();
 }
 
-/** The administrators that match the filter, newest first, at most `limit` + 1 rows. */
 function admins(tx: ReadTx, { cursor, limit, ...filter }: Part & { username?: string }): Promise<AdminRow[]> {
   const parts = equalities('admins', filter, ['username']);
   return newestFirst(tx.admins, sql`id::text`, parts, cursor, limit + 1).execute();
 }
 
-/**
- * The lines of the audit log that match the filter, newest first, at most `limit` + 1 rows. Ids increase in the
- * sequence of the commits.
- */
+/** Sorted by id, because the ids of audit lines increase in the sequence of the commits. */
 function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFilter): Promise<AuditRow[]> {
   const parts = equalities('audit_log', filter, ['actor', 'action', 'target']);
   if (from) parts.push(sql`at >= ${from}`);
@@ -233,7 +197,6 @@ function auditLines(tx: ReadTx, { from, to, cursor, limit, ...filter }: AuditFil
     .execute();
 }
 
-/** Lines of the audit log with ids above `after`, oldest first. */
 function auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]> {
   return tx.audit.rows().where('id', '>', after).orderBy('id').limit(limit).execute();
 }
@@ -244,7 +207,6 @@ export async function auditHashAfter(tx: ReadTx, after: string): Promise<string 
   return (await line.executeTakeFirst())?.hash;
 }
 
-/** The valid sessions of an account, newest first, at most `limit` + 1 rows. */
 function sessions(
   tx: ReadTx,
   adminId: string,
@@ -292,7 +254,6 @@ function deleteExpired(store: Store, table: 'revoked_tokens' | 'sessions', goesO
 /** The period for which a limit applies: orders per hour, amounts per day or month, refunds per day. */
 export type UseSpan = LimitUseRow['span'];
 
-/** How much of a limit was used in one period. */
 export type Use = Pick<LimitUseRow, 'span' | 'beginsAt' | 'used'>;
 
 type Whose = Pick<LimitUseRow, 'clientId' | 'currency'>;
@@ -318,9 +279,8 @@ export async function countUses(tx: Tx, { clientId, currency }: Whose, uses: rea
 }
 
 /**
- * Changes how much of its limits an application has used: adds `used`, which may be negative. A period without a stored
- * row is skipped. The rows are locked in the same sequence as in `countUses`, so that concurrent calls of the two
- * functions never deadlock.
+ * Adds `used`, which may be negative; a period without a stored row is skipped. The rows are locked in the same
+ * sequence as in `countUses`, so that concurrent calls of the two functions never deadlock.
  */
 export async function shiftUses(tx: Tx, { clientId, currency }: Whose, uses: readonly Use[]): Promise<void> {
   const spans = uses.map(

@@ -8,10 +8,7 @@ import { keptSince } from './retention.ts';
 /** The tables that the ledger check (of orders, refunds, coins and bills) reads step by step, sorted by their keys. */
 export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
 
-/**
- * How each table is read: table name, key column, type of the key, a key before the first, and the valid format of a
- * key.
- */
+/** The key column and type of each table, a key before the first, and the valid format of a key. */
 export const WALKS: Readonly<
   Record<WalkName, { table: string; key: string; type: string; first: string; form: RegExp }>
 > = {
@@ -33,24 +30,16 @@ interface KeyRange {
   upTo: string | null;
 }
 
-/**
- * A function that returns an SQL condition: the value of the given column is in the range of keys that the statement
- * checks.
- */
+/** Returns the SQL condition that a column's value is in the range of keys that the statement checks. */
 type Within = (column: string) => Sql;
 
-/** One check of the ledger, with the statements that find violations of an invariant. */
 interface LedgerStatements {
   /** The name of the invariant (payments/core/invariants.ts). */
   check: string;
-  /**
-   * For each table that the check reads: the statement that selects `id` and `detail` of every violation in a key
-   * range.
-   */
+  /** For each table, the statement that selects `id` and `detail` of every violation in a key range. */
   in: Partial<Record<WalkName, (within: Within) => Sql>>;
 }
 
-/** The maximum number of violations that are listed as examples. */
 export const EXAMPLES = 20;
 
 const sumOfRefunds = (states: Sql, within: Within) =>
@@ -60,20 +49,14 @@ const sumOfRefunds = (states: Sql, within: Within) =>
 const lastTransition = (of: string) =>
   sql`left join lateral (select to_state from transitions where ${sql.raw(of)} order by sequence desc limit 1) m on true`;
 
-/**
- * SQL condition: retention has not removed any part of the history of a row (Retention.HistoryDays,
- * Retention.EventDays).
- */
+/** SQL: retention (Retention.HistoryDays, Retention.EventDays) has removed nothing of the history of a row. */
 const whole = (row: string, history: 'transitions' | 'events') =>
   sql`${sql.raw(row)}.created_at >= ${keptSince(history)}`;
 
 /** Only bills of this many days are checked, because the channel may no longer provide older bills. */
 const BILL_DAYS = 35;
 
-/**
- * The checks of the ledger, one per invariant. The tables are checked in ranges of keys. A refund or dispute is checked
- * together with its order, so that each row is checked exactly once.
- */
+/** A refund or dispute is checked together with its order, so that each row is checked exactly once. */
 export const BOOK_CHECKS = [
   {
     check: 'refunded',
@@ -247,16 +230,12 @@ export const BOOK_CHECKS = [
   },
 ] as const satisfies readonly LedgerStatements[];
 
-/** One row that violates a check. */
 export interface Violation {
   id: string;
   detail: string;
 }
 
-/**
- * Returns the number of rows after the key `after`, at most `limit`, and the key of the last of these rows. The ledger
- * check uses it to split a table into parts.
- */
+/** The number of rows after the key `after`, at most `limit`, and the key of the last of these rows. */
 export async function nextKeys(
   tx: ReadTx,
   walk: WalkName,
@@ -272,23 +251,15 @@ export async function nextKeys(
   return row ?? { rows: 0, last: null };
 }
 
-/**
- * How many bills the service has read, and how many it has not read although the channel should provide them by now.
- */
+/** `unread` counts the bills that the channel should provide by now, but that were not read. */
 export interface BillsRead {
   read: number;
   unread: number;
-  /**
-   * Accounts for which an administrator has turned off reports about unknown order and refund numbers in bills, such as
-   * `wechat 1900000001`.
-   */
+  /** Accounts whose reports about unknown numbers in bills are turned off, such as `wechat 1900000001`. */
   quiet: string[];
 }
 
-/**
- * Counts the bills of the last five weeks in a key range. Today's and yesterday's bills are not counted, because the
- * channel may not have provided them yet.
- */
+/** Counts the bills of the last five weeks, without today's and yesterday's, which the channel may not provide yet. */
 export async function countBillsRead(tx: ReadTx, range: KeyRange): Promise<BillsRead> {
   const within = inRange('bills', range);
   const isQuietAccount = isQuiet(sql`b.pay_way`, sql`b.account`, sql`b.mode`);

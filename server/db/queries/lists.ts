@@ -10,10 +10,7 @@ export interface Position {
   id: string;
 }
 
-/**
- * Builds the condition `column = value` for each of the named filter fields that has a value. The columns have the
- * names of the fields.
- */
+/** The condition `column = value` for each of the named filter fields that has a value. */
 export function equalities<Filter extends object>(
   table: string,
   filter: Filter,
@@ -29,10 +26,7 @@ export function allOf(parts: readonly Sql[]): RawBuilder<boolean> {
   return parts.length === 0 ? sql`true` : sql`${sql.join(parts, sql` and `)}`;
 }
 
-/**
- * Selects rows that fulfil all conditions, newest first, from the row after the previous page. `key` sorts rows that
- * were created at the same instant.
- */
+/** Selects rows newest first, after the previous page. `key` sorts rows that were created at the same instant. */
 export function newestFirst<Row extends object>(
   table: Pick<ReadTable<Row>, 'rows'>,
   key: Sql,

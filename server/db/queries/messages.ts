@@ -38,13 +38,11 @@ const FIRST = [
   `{"alipay_trade_precreate_response":{"code":"10000","msg":"Success","out_trade_no":"P2026","qr_code":"https:\\/\\/qr.alipay.com\\/bax"},"sign":"***"}"qr_code":"http:\\/\\/127.0.0.1:\\/pay\\/alipay\\/`,
 ].join('\n');
 
-/** The number of the dictionary with which new messages are compressed. */
 const NEWEST = 1;
 
 /** Every dictionary, by its number. The first byte of a packed message contains this number. */
 export const DICTIONARIES: Readonly<Record<number, Buffer>> = { 1: Buffer.from(FIRST) };
 
-/** The request and response texts of a message, as the timeline shows them. */
 interface MessageTexts {
   request: string | null;
   answer: string | null;
@@ -54,10 +52,7 @@ interface MessageTexts {
 const WINDOW_BITS = 14;
 const MEM_LEVEL = 6;
 
-/**
- * Compresses the request and the response together (RFC 1951) to about a quarter of their size. The first byte of the
- * result is the number of the dictionary. Returns null if there is no text.
- */
+/** Compresses request and response together (RFC 1951) to about a quarter of their size; null if there is no text. */
 export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   if (request === null && answer === null) return null;
   const text = [request, answer].map(marked).join(BETWEEN);
@@ -68,10 +63,7 @@ export function packTexts({ request, answer }: MessageTexts): Buffer | null {
   ]);
 }
 
-/**
- * Unpacks the column `texts`. Both texts are null if a later release compressed them with a dictionary that this
- * release does not have.
- */
+/** Unpacks the column `texts`. Both texts are null if a later release compressed them with its own dictionary. */
 export function readTexts(texts: Uint8Array | null): MessageTexts {
   const dictionary = texts && DICTIONARIES[texts[0]!];
   if (!dictionary) return { request: null, answer: null };
@@ -93,10 +85,7 @@ function unmarked(text: string): string | null {
 /** Fields that differ in each response but have no meaning for the payment. */
 const VOLATILE = /"(?:debug_id|trace_id)"\s*:\s*"[^"]*"/g;
 
-/**
- * A digest of a response: the first 64 bits of its SHA-256, written as a PostgreSQL bigint. Responses that differ only
- * in `debug_id` or `trace_id` have the same digest.
- */
+/** The first 64 bits of the SHA-256 of a response as a PostgreSQL bigint, without `debug_id` and `trace_id`. */
 export function digestOf(answer: string | null): string | null {
   if (answer === null) return null;
   return Buffer.from(hash('sha256', answer.replaceAll(VOLATILE, ''), 'buffer'))
@@ -104,18 +93,13 @@ export function digestOf(answer: string | null): string | null {
     .toString();
 }
 
-/** A message to or from a channel, without its id. */
 export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'supportId' | 'texts' | 'digest'> &
   Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>> &
   MessageTexts;
 
-/**
- * A message that is not stored yet. If the same message occurs again before that, only its counter `times` is increased
- * and its time `lastAt` is set.
- */
+/** A message that is not stored yet. If it occurs again before that, only `times` and `lastAt` change. */
 export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
 
-/** A stored message with its texts unpacked, for the timeline. */
 export type ReadMessage = Omit<ChannelMessageRow, 'texts' | 'digest'> & MessageTexts;
 
 /** The stored messages of an order, oldest first. */
@@ -124,24 +108,17 @@ export async function listMessages(tx: ReadTx, orderNo: string, limit: number): 
   return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts(texts) }));
 }
 
-/**
- * The value of the column `call` in a row that stands for messages which were not stored. The timeline of the order
- * then says that messages are missing.
- */
+/** The `call` of a row that stands for messages that were not stored; the timeline then says that they are missing. */
 export const MISSING = 'missing';
 
-/**
- * Whether a message is a request that queries something at the channel or closes an order. If such a request gets the
- * same response again, the repetition is only counted.
- */
+/** Whether a request queries something or closes an order; a repetition with the same response is only counted. */
 export function isRepeatable({ direction, call }: Pick<NewMessage, 'direction' | 'call'>): boolean {
   return direction === 'out' && /query|close/.test(call);
 }
 
 /**
- * Stores messages in one statement. A request that queries something or closes an order may get the same response as
- * the last time. Then only the counter `times` of the stored row is increased. If another replica has locked that row,
- * the message is stored as a new row.
+ * Stores messages in one statement. If a query or close gets the same response again, only `times` of the stored row is
+ * increased; if another replica has locked that row, the message is stored as a new row.
  */
 export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<void> {
   const seen = new Set<string>();

@@ -27,10 +27,7 @@ export interface OrderFilter {
   createdTo?: Date | undefined;
 }
 
-/**
- * The orders that match the filter, newest first. At most `limit` + 1 rows, so that the caller knows whether there is a
- * next page.
- */
+/** The orders that match the filter, newest first, at most `limit` + 1 rows. */
 export async function listOrders(
   tx: ReadTx,
   filter: OrderFilter,
@@ -106,7 +103,6 @@ const ORDER_EQUALITIES = [
 
 const OPEN_EXCEPTIONS = sql`select e.order_no from order_exceptions e where e.state = 'open'`;
 
-/** Filters of the refund list. */
 export interface RefundFilter {
   refundNo?: string | undefined;
   orderNo?: string | undefined;
@@ -158,7 +154,6 @@ export async function openExceptions(
   return Map.groupBy(rows, ({ orderNo }) => orderNo);
 }
 
-/** The rows that are shown together with an order. */
 export interface Around {
   /** Oldest first. */
   refunds: readonly RefundRow[];

@@ -8,12 +8,10 @@ import type { Sql } from '../kysely.ts';
 import type { ReadTx, Tx } from '../store.ts';
 import { keptSince } from './retention.ts';
 
-/** The account of a bill: a confirmed payee, or the claim (unconfirmed payee) of a project. */
 export type Account = Pick<BillRow, 'payWay' | 'account' | 'mode'>;
 
 /**
- * The fault that marks a duplicate bill. The bill was stored for an unconfirmed payee, but the confirmed payee has a
- * bill of the same account and day, and that bill counts.
+ * Fault of a duplicate bill, which does not count: the confirmed payee already has a bill of the same account and day.
  */
 export const SAME_ACCOUNT = 'same_account';
 
@@ -41,8 +39,8 @@ export async function accountSince(tx: ReadTx, { payWay, account, mode }: Accoun
 }
 
 /**
- * SQL condition: a bill or account `b` is found by the text `account`. The text may be the payee of `b`, or the account
- * number in a channel configuration that receives money for this payee.
+ * SQL condition: `account` is the account of the bill `b`, or a channel configuration whose money goes to the account
+ * of `b` names `account`.
  */
 export const isCalled = (
   account: string,
@@ -51,9 +49,8 @@ export const isCalled = (
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ${account}))`;
 
 /**
- * Whether any order was created with the configuration of an unconfirmed payee. Such an order can exist only from the
- * time in which the configuration version was the newest. To limit the search, only orders from this time are read,
- * with a tolerance of two days before and after it.
+ * Whether any order was created with the configuration of an unconfirmed payee. Only orders from the time in which the
+ * version was the newest are read, with a tolerance of two days before and after it.
  */
 export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
@@ -68,18 +65,12 @@ export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account):
   return row?.found === true;
 }
 
-/**
- * Removes the bills of an unconfirmed payee that were never read. A bill that a replica is working on is kept; a later
- * call removes it.
- */
+/** Removes the bills of an unconfirmed payee that were never read, except a bill that a replica is working on. */
 export async function forgetClaim(tx: Tx, { payWay, account, mode }: Account): Promise<void> {
   await tx.bills.delete({ payWay, account, mode, reading: 0, leasedUntil: null });
 }
 
-/**
- * A kind of difference between a bill and the orders: the number on a bill line has the format of this service's
- * numbers, but the database has no order or refund with this number.
- */
+/** A kind of difference: a bill has a number in this service's format that no order or refund has. */
 export const UNKNOWN_HERE = 'order_unknown_here';
 
 /**
@@ -93,23 +84,14 @@ const STAMPED =
 export const isOurOrder = (column: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} ~ ${sql.lit(`^[PX]${STAMPED}$`)}`;
 
-/**
- * SQL condition: a column has the format of this service's refund numbers. The number may be derived from the order
- * number, and may have a suffix for the attempt.
- */
+/** SQL: a column has the format of refund numbers, which may derive from an order number and have an attempt suffix. */
 export const isOurRefund = (column: string): RawBuilder<boolean> =>
   sql`${sql.ref(column)} ~ ${sql.lit(`^R(${STAMPED}|[PX]${STAMPED}[CFL])(_[1-9][0-9]{0,3}){0,1}$`)}`;
 
-/**
- * An order or refund number in a bill that this service does not know is reported if the number is at most this many
- * days old, even if Retention.UnpaidOrderDays is shorter.
- */
+/** Unknown numbers in a bill are reported up to this many days of age, even if Retention.UnpaidOrderDays is shorter. */
 const REPORTED_DAYS = 35;
 
-/**
- * SQL condition: an order or refund with the number in a column exists, or retention may have removed it. Whether
- * retention may have removed it follows from the creation time that the number contains.
- */
+/** SQL: the number exists, or is so old, by the time in it, that retention may have removed its order or refund. */
 export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> => {
   const number = sql.ref(column);
   return sql`(
@@ -119,10 +101,6 @@ export const isKnownOrRemoved = (column: string, now: Sql): RawBuilder<boolean> 
          least(greatest(${keptSince('orders')}, timestamptz '2000-01-01'), ${now} - make_interval(days => ${REPORTED_DAYS})) at time zone 'UTC', 'YYYYMMDDHH24MISS'))`;
 };
 
-/**
- * SQL condition: the account is quiet. In its bills, order and refund numbers that this service does not know are not
- * reported.
- */
 export const isQuiet = (payWay: Sql, account: Sql, mode: Sql): RawBuilder<boolean> =>
   sql`exists (select 1 from quiet_accounts q where q.pay_way = ${payWay} and q.account = ${account} and q.mode = ${mode})`;
 
@@ -132,9 +110,8 @@ export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
 }
 
 /**
- * Makes an account quiet, so that unknown order and refund numbers in its bills are no longer reported. Deletes the
- * differences about such numbers, except those that an administrator has resolved, and closes their open exceptions
- * (cases for an operator). An exception stays open if a bill of another account has the same difference. Returns the
+ * Makes an account quiet. Deletes its differences about unknown numbers, except those that an administrator has
+ * resolved, and closes their open exceptions, unless a bill of another account has the same difference. Returns the
  * number of deleted differences that had been listed as exceptions.
  */
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
@@ -159,9 +136,8 @@ export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
 }
 
 /**
- * Schedules a new comparison with the orders, for all compared bills of the account from the last five weeks. Returns
- * the bill numbers. Bills that are still being read or compared are not scheduled, because their comparison follows
- * anyway.
+ * Schedules a new comparison of the account's compared bills of the last five weeks, and returns their numbers. Bills
+ * that are still being read or compared are not scheduled, because their comparison follows anyway.
  */
 export async function compareAgain(tx: Tx, { payWay, account, mode }: Account, now: Date): Promise<string[]> {
   const rows = await tx.sql<{ billNo: string }>`

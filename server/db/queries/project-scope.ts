@@ -13,10 +13,7 @@ export function ofProjects(column: string, projects: Projects): RawBuilder<boole
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/**
- * For each kind of object, the statement that selects its projects. A bill belongs to every project whose configuration
- * uses the account of the bill.
- */
+/** A bill belongs to every project whose configuration uses the account of the bill. */
 const PROJECTS_OF = {
   project: (id: string) => sql`select code as project from projects where code = ${id}`,
   app: (id: string) => sql`select project from api_apps where client_id = ${id}`,

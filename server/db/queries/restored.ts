@@ -1,10 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { ReadTx } from '../store.ts';
 
-/**
- * A column whose numbers come from a sequence, with the last number of the sequence and the highest number in the
- * column.
- */
 interface SequenceFact {
   table: string;
   column: string;
@@ -15,7 +11,6 @@ interface SequenceFact {
   highest: string;
 }
 
-/** The numbers that are missing between the lowest and the highest number of a table. */
 interface GapFact {
   table: string;
   missing: string;
@@ -39,10 +34,7 @@ export async function migrationsRun(tx: ReadTx): Promise<string[]> {
   return rows.map(({ name }) => name);
 }
 
-/**
- * Identifies a running database by its name and the start time of its server. The result is the same for every address
- * of the server.
- */
+/** Identifies a running database by its name and its server's start time, which are the same for every address. */
 export async function runningDatabase(tx: ReadTx): Promise<string> {
   const [row] = await tx.sql<{ name: string }>`
     select current_database() || ' ' || extract(epoch from pg_postmaster_start_time()) as name`;
@@ -54,10 +46,7 @@ interface Column {
   column: string;
 }
 
-/**
- * The columns of the service's tables that fulfil a condition on `a` (pg_attribute) and `c` (pg_class). Partitions are
- * excluded.
- */
+/** The SQL `condition` uses the aliases `a` (pg_attribute) and `c` (pg_class). Partitions are excluded. */
 function columnsOf(tx: ReadTx, condition: RawBuilder<boolean>): Promise<Column[]> {
   return tx.sql<Column>`
     select c.relname as "table", a.attname as "column"
@@ -84,10 +73,7 @@ export async function sequencesOf(tx: ReadTx): Promise<SequenceFact[]> {
   return facts;
 }
 
-/**
- * Tables whose numbers are checked for gaps. A gap is a transaction that was rolled back, or a lost row. In `events`,
- * it may also be an event that was removed together with its unpaid order.
- */
+/** A gap is a rolled-back transaction or a lost row; in `events` also an event removed with its unpaid order. */
 const UNBROKEN = [
   { table: 'audit_log', column: 'id' },
   { table: 'coin_entries', column: 'id' },
@@ -111,9 +97,7 @@ export async function gapsOf(tx: ReadTx, most: number): Promise<GapFact[]> {
   return facts;
 }
 
-/**
- * For every column that contains the time of a write: the newest time, and how many rows have a time after `latest`.
- */
+/** The newest time of every column with the time of a write, and how many of its rows have a time after `latest`. */
 export async function momentsOf(tx: ReadTx, latest: Date): Promise<MomentFact[]> {
   const facts: MomentFact[] = [];
   // Bill lines are excluded, because their times are by the channel's clock.

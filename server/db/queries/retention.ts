@@ -16,9 +16,8 @@ export interface PartDone<Place> {
 export const PART_ROWS = 2_000;
 
 /**
- * Calls `clean` for one part after another. Each part is committed separately, so that a table may have any size and
- * finished parts stay finished. Stops if `goesOn` returns false before the next part. Returns the number of removed
- * rows.
+ * Calls `clean` for part after part until `goesOn` returns false, and returns the number of removed rows. Each part is
+ * committed separately, so that a table may have any size and finished parts stay finished.
  */
 export async function inParts<Place>(
   clean: (from: Place | undefined) => Promise<PartDone<Place>>,
@@ -34,19 +33,15 @@ export async function inParts<Place>(
   return sum;
 }
 
-/**
- * Removes rows that are older than an instant, part by part, and returns their number. Before each part except the
- * first, `goesOn` is called; if it returns false, the removal stops.
- */
+/** Removes rows from before an instant, part by part, until `goesOn` returns false; returns their number. */
 export type Removal = (store: Store, before: Date, goesOn?: () => boolean) => Promise<number>;
 
 /** The number of deliveries in a part. Each delivery is deleted together with its attempts, up to a dozen. */
 const PART_DELIVERIES = 150;
 
 /**
- * Removes old channel messages in the sequence of their ids. Ids grow with time, so the removal can end at the first
- * part that has no old row, and the table needs no index on time. `from` is the table or, if messages are stored in
- * monthly partitions, one partition.
+ * Removes old channel messages in the sequence of their ids. Ids grow with time, so the removal ends at the first part
+ * without an old row, and no index on time is needed. `from` is the table or a monthly partition.
  */
 export const removeMessages = (from = 'channel_messages'): Removal => byNumber(from, sql`coalesce(last_at, at)`);
 
@@ -57,12 +52,10 @@ export const removeTransitions = (from = 'transitions'): Removal => byNumber(fro
 export const removeEvents = (from = 'events'): Removal => byTime(from, 'created_at');
 
 /**
- * Removes old rows of processed notifications. A channel repeats a notification for days only, and the rows are kept
- * for months.
+ * Removes old notifications. A channel repeats a notification for days only, so a row that is months old is not needed.
  */
 export const removeNotifications = (from = 'notifications'): Removal => byTime(from, 'received_at');
 
-/** Removes old finished deliveries and their attempts. The events are kept. */
 export const removeDeliveries =
   (from = 'deliveries'): Removal =>
   (store, before, goesOn) =>
@@ -82,19 +75,13 @@ export const removeDeliveries =
       return { removed, next: removed < PART_DELIVERIES ? undefined : true };
     }, goesOn);
 
-/** Removes old side effects of orders that have run or were given up. */
 export const removeEffects = byTime('due_effects', 'finished_at', sql`state <> 'due'`);
 
-/** Removes old refund lookups (queries about refunds that a channel reported) that are answered or given up. */
 export const removeRefundLookups = byTime('refund_lookups', 'finished_at', sql`state <> 'open'`);
 
-/** Removes the usage of limits in periods that ended long ago. */
 export const removeLimitUses = byTime('limit_uses', 'begins_at');
 
-/**
- * Creates the function that removes the old rows of a table. A row is old if its column `time` is before the given
- * instant; the column must have an index.
- */
+/** The column `time` must have an index. */
 function byTime(name: string, time: string, condition: Sql = sql`true`): Removal {
   const [table, at] = [sql.table(name), sql.ref(time)];
   return (store, before, goesOn) =>
@@ -109,10 +96,7 @@ function byTime(name: string, time: string, condition: Sql = sql`true`): Removal
     }, goesOn);
 }
 
-/**
- * Creates the function that removes the old rows of a table whose ids grow with time. A row is old if the SQL value
- * `time` is before the given instant. No index on `time` is needed.
- */
+/** Removes old rows of a table whose ids grow with time. No index on `time` is needed. */
 function byNumber(table: string, time: Sql): Removal {
   return (store, before, goesOn) =>
     inParts<string>((from) => store.transaction((tx) => removeNumbers(tx, { table, time }, before, from)), goesOn);
@@ -139,10 +123,7 @@ async function removeNumbers(
   return { removed: row.removed, next: isLast || row.last === null ? undefined : row.last };
 }
 
-/**
- * Records that rows of a table from before an instant may have been removed. A recorded instant is never replaced with
- * an earlier instant.
- */
+/** Records that a table's rows from before an instant may be removed. An earlier instant never replaces a later one. */
 export async function noteRemoved(store: Store, kind: string, before: Date): Promise<void> {
   await store.autocommit(
     (tx) => tx.sql`insert into removed_history (kind, before) values (${kind}, ${before})
@@ -155,10 +136,7 @@ export function keptSince(kind: string): Sql {
   return sql`coalesce((select h.before from removed_history h where h.kind = ${sql.lit(kind)}), timestamptz '-infinity')`;
 }
 
-/**
- * A position in the table of Idempotency-Keys: the last key that was checked. The next part of the clean-up begins
- * after it.
- */
+/** The last key that was checked; the next part of the clean-up begins after it. */
 interface KeyPlace {
   at: string;
   scope: string;
@@ -168,19 +146,13 @@ interface KeyPlace {
 
 const BEFORE_ALL_KEYS: KeyPlace = { at: '-infinity', scope: '', route: '', key: '' };
 
-/**
- * Deletes Idempotency-Keys that are older than seven days and whose order or refund is final. Returns the number of
- * deleted keys.
- */
+/** Deletes Idempotency-Keys older than seven days whose order or refund is final; returns their number. */
 export function deleteOldKeys(store: Store, now: Date, goesOn?: () => boolean): Promise<number> {
   const before = new Date(now.getTime() - 7 * 86_400_000);
   return inParts<KeyPlace>((from) => store.transaction((tx) => deleteKeys(tx, before, from)), goesOn);
 }
 
-/**
- * Deletes the old keys of one part. The next part begins after the last key of this part, so that keys that stay are
- * read only once.
- */
+/** The next part begins after the last key of this part, so that keys that stay are read only once. */
 async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS): Promise<PartDone<KeyPlace>> {
   const [row] = await tx.sql<{ removed: number; lookedAt: number } & KeyPlace>`
     with part as materialized (
@@ -203,7 +175,6 @@ async function deleteKeys(tx: Tx, before: Date, from: KeyPlace = BEFORE_ALL_KEYS
   return { removed, next: lookedAt < PART_ROWS ? undefined : last };
 }
 
-/** The last order that a part contains; the next part begins after it. */
 interface OrderPlace {
   status: (typeof ENDS)[number];
   at: string;
@@ -215,10 +186,7 @@ const BEFORE_ALL_ORDERS: OrderPlace = { status: 'closed', at: '-infinity', order
 /** The number of orders in a part. Each order is deleted together with its rows in nine other tables. */
 const PART_ORDERS = 100;
 
-/**
- * Removes orders that were closed or failed before an instant without a payment, together with their rows in other
- * tables. The statistics keep the number of removed orders. Orders with a payment or with open work are kept.
- */
+/** Removes orders that ended unpaid before an instant and have no open work. The statistics keep their number. */
 export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
   // The removal is recorded first, so that a later bill with one of these order numbers is not reported as unknown.
   await noteRemoved(store, 'orders', before);

@@ -5,10 +5,7 @@ import type { SkillOrderRow } from '../entities/skillpay.ts';
 import type { ReadTx } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
-/**
- * Reads a pay-per-call offer (the order for one paid call of a skill) in one statement, from the tables of orders and
- * offers. With `clientId`, an offer that belongs to another application is not found.
- */
+/** Reads a pay-per-call offer (the order for one paid call of a skill); with `clientId`, only of that application. */
 export async function offerPair(
   tx: ReadTx,
   where: { orderNo: string; clientId?: string },
@@ -30,9 +27,6 @@ export async function countOpenOffers(tx: ReadTx, clientId: string, now: Date): 
   return row?.count ?? 0;
 }
 
-/**
- * Conditions that a pay-per-call offer must meet to be counted in the statistics. An absent field sets no condition.
- */
 export interface SkillStatsFilter {
   from?: Date | undefined;
   to?: Date | undefined;
@@ -41,10 +35,7 @@ export interface SkillStatsFilter {
   mode?: string | undefined;
 }
 
-/**
- * Counts of pay-per-call offers by their result, and the revenue in minor units, for one application, resource, mode
- * and currency.
- */
+/** Counts of pay-per-call offers by their result; the revenue is in minor units. */
 interface SkillStatsRow {
   project: string;
   clientId: string;
@@ -59,10 +50,7 @@ interface SkillStatsRow {
   revenueMinor: string;
 }
 
-/**
- * Counts the offers of a period by application, resource, mode and currency. Unpaid offers that retention has removed
- * are included.
- */
+/** Counts the offers of a period, including unpaid offers that retention has removed. */
 export async function skillStats(tx: ReadTx, filter: SkillStatsFilter): Promise<SkillStatsRow[]> {
   const { from, to, project, clientId, mode } = filter;
   const conditions = (of: { at: string; offer: string; order: string }) =>

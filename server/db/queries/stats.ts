@@ -12,10 +12,7 @@ export interface StatsRange {
   project?: Projects | undefined;
 }
 
-/**
- * The number of orders with one state that were created on one day. `day` is the number of the day in the period, from
- * 1.
- */
+/** `day` is the number of the day in the period, from 1. */
 export interface Counted {
   day: number;
   state: string;
@@ -31,9 +28,7 @@ export interface Summed {
   minor: bigint;
 }
 
-/**
- * Counts the orders created on each day, by their current state. Unpaid orders that retention has removed are included.
- */
+/** Counts the orders created on each day by current state, including unpaid ones that retention has removed. */
 export async function countCreated(tx: ReadTx, range: StatsRange): Promise<Counted[]> {
   return [
     ...(await tx.sql<Counted>`${createdStatement(range)}`),
@@ -47,8 +42,8 @@ export async function sumPaid(tx: ReadTx, range: StatsRange): Promise<Summed[]> 
 }
 
 /**
- * Sums the refunds of each day. If an order was paid twice, the refund of the second payment (`surplus`) is left out,
- * because the second payment is not in the sum of payments either.
+ * Sums the refunds of each day. Refunds of a second payment of an order are left out, because the sum of payments does
+ * not include second payments.
  */
 export async function sumRefunded(tx: ReadTx, range: StatsRange): Promise<Summed[]> {
   return toSummed(await tx.sql<Raw>`${refundedStatement(range)}`);
@@ -61,10 +56,7 @@ export function createdStatement(range: StatsRange): Sql {
     group by 1, 2`;
 }
 
-/**
- * The statement that counts the unpaid orders that retention has removed, for each day and state. It uses the primary
- * key of `removed_orders`.
- */
+/** The statement uses the primary key of `removed_orders`. */
 function removedStatement(range: StatsRange): Sql {
   return sql`select ${dayOf('period_at', range)} as day, state, sum(count)::int as count from removed_orders
     where ${isWithin('period_at', range)} and mode = ${range.mode} and ${ofProject(range, 'project')}

@@ -2,7 +2,6 @@
 import type { ErrorWords } from '../error-codes.ts';
 import type { catalogCodes, credentialsCodes, paymentsCodes, skillpayCodes } from '../payments.ts';
 
-/** The Chinese texts of the error codes in `paymentsCodes`. */
 export const paymentsWords = {
   amount_invalid: {
     title: '金额无效',
@@ -149,7 +148,6 @@ export const paymentsWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof paymentsCodes, ErrorWords>>;
 
-/** The Chinese texts of the error codes in `skillpayCodes`. */
 export const skillpayWords = {
   fulfilment_failed_refund_failed: {
     title: '交付失败，退款失败',
@@ -237,7 +235,6 @@ export const skillpayWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof skillpayCodes, ErrorWords>>;
 
-/** The Chinese texts of the error codes in `catalogCodes`. */
 export const catalogWords = {
   biz_no_used: {
     title: 'bizNo 已被使用',
@@ -296,7 +293,6 @@ export const catalogWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof catalogCodes, ErrorWords>>;
 
-/** The Chinese texts of the error codes in `credentialsCodes`. */
 export const credentialsWords = {
   certificate_exists: {
     title: '证书已存在',

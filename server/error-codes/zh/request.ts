@@ -2,7 +2,6 @@
 import type { ErrorWords } from '../error-codes.ts';
 import type { accessCodes, requestCodes } from '../request.ts';
 
-/** The Chinese texts of the error codes in `requestCodes`. */
 export const requestWords = {
   body_incomplete: {
     title: '请求体不完整',
@@ -111,7 +110,6 @@ export const requestWords = {
   },
 } as const satisfies Readonly<Record<keyof typeof requestCodes, ErrorWords>>;
 
-/** The Chinese texts of the error codes in `accessCodes`. */
 export const accessWords = {
   beyond_projects: {
     title: '超出账号的项目范围',

@@ -13,10 +13,7 @@ interface DocumentInfo {
   version: string;
 }
 
-/**
- * Builds the OpenAPI 3.1 document. Schemas, authentication and error codes come from the contracts of the routes.
- * Descriptions and examples come from the `openapi` comments. A comment about a path that has no route is ignored.
- */
+/** Builds the OpenAPI 3.1 document. An `openapi` comment about a path that has no route is ignored. */
 export function mergeDocument(routes: readonly Route[], words: Words, { version }: DocumentInfo): Json {
   const schemas = collectSchemas();
   const paths: Record<string, Record<string, Json>> = {};
@@ -131,11 +128,7 @@ function responsesOf(method: string, contract: Contract, schemas: SchemaCollecto
   };
 }
 
-/**
- * Returns the body formats of an operation's error responses. OAuth operations use the error format of RFC 6749. All
- * other operations use a problem document (RFC 9457) with the error codes of the operation. An operation that returns
- * HTML may also return an error page.
- */
+/** Error bodies: RFC 6749 for OAuth, RFC 9457 for all others, and also a page for operations that return HTML. */
 function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas: SchemaCollector, id: string): Json {
   if (contract.style === 'oauth')
     return { 'application/json': { schema: { $ref: '#/components/schemas/OAuthError' } } };
@@ -145,10 +138,7 @@ function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas
   return contract.raw === 'html' ? { ...problem, 'text/html': { schema: { type: 'string' } } } : problem;
 }
 
-/**
- * Returns the responses that a contract declares for single HTTP statuses. An error status also gets the usual error
- * format of the operation, because the HTTP layer may refuse a request before the handler runs.
- */
+/** An error status also has the usual error format: the HTTP layer may refuse a request before the handler runs. */
 function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, headers: Json, refusal: Json): Json {
   return Object.fromEntries(
     Object.entries(answers).map(([status, media]) => {
@@ -186,7 +176,6 @@ function answerContent(contract: Contract, schemas: SchemaCollector): Json {
   return { 'application/json': { schema: envelope(contract, data, beside) } };
 }
 
-/** The default description of the response field `data`, for schemas that have no description. */
 const DATA = 'The result of the operation.';
 
 function envelope({ list, bare, style }: Contract, data: Json, { properties: beside }: Json): Json {
@@ -205,10 +194,7 @@ function envelope({ list, bare, style }: Contract, data: Json, { properties: bes
   return { type: 'object', required: ['data'], properties: { data: described, ...(beside as Json) } };
 }
 
-/**
- * Merges the texts of comments into the generated document. Objects are merged, parameters are merged by name, other
- * values are replaced.
- */
+/** Objects are merged, parameters are merged by name, other values are replaced. */
 function merge(base: unknown, over: unknown): Json {
   const merged: Json = { ...(base as Json) };
   for (const [key, value] of Object.entries(over as Json)) {
@@ -227,10 +213,7 @@ function mergeParameters(base: Json[], over: Json[]): Json[] {
   return [...known, ...over.filter((parameter) => !names.has(parameter['name']))];
 }
 
-/**
- * The headers of every webhook request, as defined by Standard Webhooks 1.0. Each entry has the name, description,
- * schema and example of a header.
- */
+/** The headers of every webhook request, as defined by Standard Webhooks 1.0. */
 const HEADERS = [
   [
     'webhook-id',
@@ -252,10 +235,6 @@ const HEADERS = [
   ],
 ] as const;
 
-/**
- * Returns the `webhooks` section of the OpenAPI document. It has one entry for each event type that the contracts of
- * the routes declare.
- */
 function webhooksOf(routes: readonly Route[], schemas: SchemaCollector): Json {
   const named = routes.flatMap(({ contract }) => Object.entries(contract.webhooks ?? {}));
   return Object.fromEntries(named.map(([type, contract]) => [type, { post: describeEvent(type, contract, schemas) }]));
@@ -306,8 +285,9 @@ function describeEvent(type: string, { when, object }: WebhookContract, schemas:
 type Words = Record<string, Record<string, Json>>;
 
 /**
- * Reads the `@openapi` comments of the route files: `.ts` in a checkout, `.js` in a build (the compiler keeps comments). Imports
- * swagger-jsdoc on first use, because loading it takes a tenth of a second. Throws if a comment is not valid YAML.
+ * Reads the `@openapi` comments of the route files: `.ts` in a checkout, `.js` in a build (the compiler keeps
+ * comments). Imports swagger-jsdoc on first use, because loading it takes a tenth of a second. Throws if a comment is
+ * not valid YAML.
  */
 export async function readWords(folder = join(import.meta.dirname, '..', '..', 'routes')): Promise<Words> {
   const { default: swaggerJsdoc } = await import('swagger-jsdoc');

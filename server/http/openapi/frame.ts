@@ -86,10 +86,7 @@ const oauthText =
 const cookieText =
   'Session cookie from `POST /api/v1/login`. Over https, browsers send it as `__Host-auth_token`. Methods other than GET and HEAD also need the header `X-CSRF-Token` with the value of the cookie `csrf_token` (over https: `__Host-csrf_token`).';
 
-/**
- * Returns the parts of the OpenAPI document that belong to no single route, for example its title, the authentication
- * methods and the tags.
- */
+/** Returns the parts of the OpenAPI document that belong to no single route. */
 export function openapiFrame(
   version: string,
   paths: Record<string, Record<string, Json>>,
@@ -150,10 +147,7 @@ export function openapiFrame(
   };
 }
 
-/**
- * The tags of the OpenAPI document with their descriptions, in the sequence in which they are shown. The tags are
- * grouped by the users of the API, for example merchants.
- */
+/** The tags in the sequence in which they are shown, grouped by the users of the API. */
 const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   Merchant: {
     OAuth: 'Access tokens for applications (OAuth 2.0 client credentials). Start here.',
@@ -199,7 +193,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const ORDER = Object.values(GROUPS).flatMap((tags) => Object.keys(tags));
 
-/** The tags that operations use, with their descriptions, and the tag groups into which the API explorer divides the document. */
+/** Only tags that operations use, in the groups into which the API explorer divides the document. */
 function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   const used = new Set(Object.values(paths).map(tagOf));
   const groups = Object.entries(GROUPS).map(([name, tags]) => ({
@@ -211,7 +205,7 @@ function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   return { tags, 'x-tagGroups': groups.filter((group) => group.tags.length > 0) };
 }
 
-/** Sorts paths: those for merchants first, then those for the console. Within a tag the sequence does not change. */
+/** Paths for merchants come first, then those for the console. Within a tag the sequence does not change. */
 function inOrder(paths: Record<string, Record<string, Json>>): Record<string, Record<string, Json>> {
   return Object.fromEntries(Object.entries(paths).toSorted(([, one], [, other]) => byPlace(tagOf(one), tagOf(other))));
 }
@@ -220,7 +214,7 @@ function byPlace(one: string, other: string): number {
   return ORDER.indexOf(one) - ORDER.indexOf(other);
 }
 
-/** Returns the tag of a path. All operations of a path have the same tag. */
+/** All operations of a path have the same tag. */
 function tagOf(item: unknown): string {
   const [operation] = isJson(item) ? Object.values(item) : [];
   return String((isJson(operation) ? (operation['tags'] as string[] | undefined) : undefined)?.[0]);
@@ -228,7 +222,6 @@ function tagOf(item: unknown): string {
 
 const text = (description: string, example: string): Json => ({ description, schema: { type: 'string' }, example });
 
-/** The descriptions of response headers, under `components.headers` of the OpenAPI document. */
 const answerHeaders: Readonly<Record<string, Json>> = {
   'X-Request-Id': text(
     'ID of the request. Give it to the operator of the service if you have questions.',
@@ -259,10 +252,7 @@ const answerHeaders: Readonly<Record<string, Json>> = {
   },
 };
 
-/**
- * Returns the response headers that the OpenAPI document lists for an operation: for its successful response (`answer`)
- * or for its error response (`refusal`).
- */
+/** Returns the response headers that the OpenAPI document lists for an operation. */
 export function headersOf(method: string, contract: Contract, kind: 'answer' | 'refusal'): Json {
   const names = [
     'X-Request-Id',
@@ -275,9 +265,7 @@ export function headersOf(method: string, contract: Contract, kind: 'answer' | '
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }
 
-/**
- * Whether API applications can call an operation. Only their requests are rate-limited, not those of administrators.
- */
+/** Only requests of API applications are rate-limited, not those of administrators. */
 function isLimited({ auth }: Contract): boolean {
   return auth === 'any-token' || (typeof auth === 'object' && 'scope' in auth);
 }

@@ -5,11 +5,7 @@ import { operationsWords } from './glossary/operations.ts';
 import { paymentWords } from './glossary/payments.ts';
 import { type Entry, type Glossary, type Json, NO_EXAMPLE, isJson } from './schemas.ts';
 
-/**
- * Adds the description from the glossary to every field and parameter that has no description of its own. The glossary
- * lists a field under its schema (`Order`), or under its operation if the schema has no name. A nested field is listed
- * under the path to it (`Order.settlement.fee`), and a parameter under `path`, `query` or `header`.
- */
+/** Adds the description from the glossary to every field and parameter that has no description of its own. */
 export function describeMembers(document: Json): void {
   const { components, paths } = document as {
     components: { schemas: Record<string, Json> };
@@ -46,7 +42,6 @@ export function partsOf({ items, additionalProperties, anyOf, oneOf, allOf }: Js
 /** A key in an `openapi` comment. Its values replace fields of `data` in the generated example. */
 const OTHERWISE = 'x-example';
 
-/** A request or response body in the OpenAPI document. `content` has one entry per media type. */
 interface Bodies {
   content?: Record<string, Json>;
 }
@@ -83,10 +78,7 @@ function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas, owner: stri
 
 type Schemas = Readonly<Record<string, Json>>;
 
-/**
- * Identifies a field in the glossary. `owner` is the schema or operation that contains the field, and `member` is the
- * field's name. Without `member`, the whole schema is meant.
- */
+/** A field of a schema or operation (`owner`). Without `member`, the whole schema or operation is meant. */
 interface Place {
   owner: string;
   member?: string;
@@ -106,10 +98,7 @@ const BY_TYPE: Readonly<Record<string, unknown>> = {
   null: null,
 };
 
-/**
- * An example value of a schema: the schema's own example, otherwise the glossary's, otherwise one built from the
- * examples of its parts.
- */
+/** The schema's own example, otherwise the glossary's, otherwise one built from the examples of its parts. */
 function exampleOf(schema: Json, schemas: Schemas, place: Place): unknown {
   const own = (schema['examples'] as unknown[] | undefined)?.[0] ?? schema['const'];
   if (own !== undefined) return own;
@@ -146,10 +135,7 @@ function ofParts(schema: Json, schemas: Schemas, { owner, member }: Place): unkn
   return BY_FORMAT[String(format)] ?? BY_TYPE[Array.isArray(type) ? String(type[0]) : String(type)] ?? null;
 }
 
-/**
- * Whether a glossary example matches the schema, because a field of one name may be text in one place and an object in
- * another.
- */
+/** A glossary example may not fit: a field of one name may be text in one place and an object in another. */
 function fits(value: unknown, schema: Json, schemas: Schemas): boolean {
   if (schema['properties']) return false;
   if (typeof schema['$ref'] === 'string') return fits(value, schemas[nameOf(schema['$ref'])] ?? {}, schemas);
@@ -177,10 +163,9 @@ export function nameOf(reference: string): string {
   return reference.slice(reference.lastIndexOf('/') + 1);
 }
 
-/** All entries of the glossary. A key such as `Order.status` is a schema or operation and the name of the field. */
+/** The glossary by schema or operation and name of the field, for example `Order.status`. */
 export const entries = entriesOf([catalogWords, identityWords, operationsWords, paymentWords]);
 
-/** The glossary entry of a field; undefined if there is none. */
 function entryOf(owner: string, member: string): Entry | undefined {
   return entries.get(`${owner}.${member}`);
 }

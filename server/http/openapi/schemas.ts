@@ -4,7 +4,6 @@ import { z } from 'zod';
 import { type ErrorCode, errorCodes } from '../../error-codes/error-codes.ts';
 import type { AdminAuth, Auth, Contract } from '../contract.ts';
 
-/** A JSON object of an OpenAPI document. */
 export type Json = Record<string, unknown>;
 
 /** Whether a value is a JSON object. */
@@ -12,13 +11,11 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Collects the named schemas of all contracts in `components.schemas`. */
 export interface SchemaCollector {
   readonly components: Record<string, Json>;
   /**
-   * Returns the JSON schema of a zod schema, either for requests (`input`) or for responses (`output`). Named schemas
-   * become references. A request schema forbids unknown fields, because the service refuses them. With `open`, unknown
-   * fields are permitted.
+   * Named schemas become references. A request schema (`input`) forbids unknown fields, because the service refuses
+   * them; `open` permits them.
    */
   schemaOf(schema: z.ZodType, io: 'input' | 'output', open?: boolean): Json;
 }
@@ -95,7 +92,6 @@ export const GENERAL_CODES = [
   'unauthenticated',
 ] as const satisfies readonly ErrorCode[];
 
-/** Error codes of requests with an `Idempotency-Key`. */
 const KEY_CODES: readonly ErrorCode[] = ['idempotency_conflict', 'idempotency_in_progress'];
 
 /** Returns the error codes that an operation may return in addition to the general ones (`GENERAL_CODES`). */
@@ -113,10 +109,6 @@ export function isForAdmins(auth: Auth): auth is AdminAuth {
   return typeof auth === 'object' && 'admin' in auth;
 }
 
-/**
- * Two schemas of the OpenAPI document: `ErrorCode` lists all error codes, and `GeneralErrorCode` lists the codes that
- * any operation may return.
- */
 export const codeSchemas: Readonly<Record<string, Json>> = {
   ErrorCode: {
     type: 'string',
@@ -130,10 +122,7 @@ export const codeSchemas: Readonly<Record<string, Json>> = {
   },
 };
 
-/**
- * Returns the schema of an operation's error response. Its field `code` permits the general error codes and the given
- * codes of the operation.
- */
+/** Returns the schema of an error response whose `code` permits the general error codes and the given ones. */
 export function problemOf(codes: readonly ErrorCode[]): Json {
   const general = { $ref: '#/components/schemas/GeneralErrorCode' };
   const code = codes.length === 0 ? general : { anyOf: [general, { type: 'string', enum: [...codes].toSorted() }] };
@@ -150,10 +139,7 @@ export function problemOf(codes: readonly ErrorCode[]): Json {
   };
 }
 
-/**
- * The description of a field and its example value. Without an example value, the document builds one from the field's
- * schema: its first permitted value, or a typical value of its type.
- */
+/** Without an example, the document uses the first permitted value of the field, or a typical value of its type. */
 export type Entry = readonly [words: string, example?: unknown];
 
 /** Used as the example of a field that generated examples must not contain. */

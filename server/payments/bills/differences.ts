@@ -23,18 +23,16 @@ const BILL = { cause: 'bill', actor: 'service' };
  * final. After the last repeat, an exception (a case for an operator) is opened for the difference.
  */
 const STEPS = [60, 300, 1800, 7200, 21_600, 43_200] as const;
-/** Kinds of channel answers that are not final; after such an answer the channel is queried again. */
+/** Kinds of channel answers that are not final. */
 const PASSING: ReadonlySet<string> = new Set(['unknown', 'pending', 'approved']);
 
 const ENDS: ReadonlySet<string> = new Set(['succeeded', 'failed', 'abnormal']);
 
-/** The channel's answer, with details for the administrator who handles the exception. */
 type Answer = { kind: string } & Record<string, unknown>;
 
 /**
  * Handles a difference between a bill and an order. The lines of a bill are not signed, so a difference is only a
- * reason to query the channel. The channel's signed answer is stored. If the difference remains, an exception is
- * opened. The caller must have leased the row of the difference.
+ * reason to query the channel, whose signed answer is stored. The caller must have leased the row of the difference.
  */
 export function healDifference(ports: BillPorts) {
   const refresh = refreshOrder(ports);
@@ -62,10 +60,6 @@ export function healDifference(ports: BillPorts) {
     return queryByLookup(order, own ? numberAtChannel(own) : numberAsked(ports, difference));
   }
 
-  /**
-   * Queries a refund that the service stores as succeeded and that the bill does not list. Only a final answer of the
-   * channel is stored.
-   */
   async function queryOwnRefund(order: OrderRow, refund: RefundRow): Promise<Answer> {
     const { refundNo, attempt } = refund;
     const outcome = await callChannel(ports, order, (channel) =>
@@ -76,8 +70,7 @@ export function healDifference(ports: BillPorts) {
   }
 
   /**
-   * Queries the channel about a refund that the bill lists, and stores the answer. The query is stored as a row in
-   * `refundLookups`, so that it can be repeated until the channel gives a final answer.
+   * The query is stored as a row in `refundLookups`, so that it can be repeated until the channel gives a final answer.
    */
   async function queryByLookup(order: OrderRow, number: string): Promise<Answer> {
     const id = await ports.store.transaction(async (tx) => {
@@ -95,10 +88,7 @@ async function findOwn(tx: ReadTx, { orderNo, refundNo }: BillDifferenceRow): Pr
   return refundNo === null ? undefined : tx.refunds.find({ orderNo, refundNo });
 }
 
-/**
- * Returns the number with which the channel is queried about a refund on a bill. For PayPal it is PayPal's refund id.
- * For other channels it is the refund number that this service sent, if the difference has one.
- */
+/** PayPal is queried with its own refund id (`key`), other channels with the refund number that this service sent. */
 function numberAsked(ports: BillPorts, { payWay, refundNo, key }: BillDifferenceRow): string {
   const calendar = ports.channels.kindOf(payWay).bills;
   return calendar?.refundsByOwnNumber ? key : (refundNo ?? key);
@@ -114,10 +104,6 @@ function isOfOtherDay(ports: BillPorts, { payWay, day }: BillRow, at: Date): boo
   return calendar !== undefined && dayOf(at, calendar) !== day;
 }
 
-/**
- * Compares the order with the bill again. For a difference that remains, the channel is queried again or an exception
- * is opened.
- */
 async function judge(
   ports: BillPorts,
   { id, billNo, orderNo, kind }: BillDifferenceRow,
@@ -168,18 +154,14 @@ async function list(
 }
 
 /**
- * Creates the functions that mark a channel account as quiet and remove the mark. An administrator marks an account as
- * quiet if another installation of this service uses it too: the order numbers of both installations have the same
- * form. Bill lines with an order number that this service does not know then count as lines of another system.
+ * Creates the functions that mark a channel account as quiet, because another installation of this service uses it too,
+ * and that remove the mark. The order numbers of both installations have the same form, so bill lines with unknown
+ * order numbers then count as lines of another system.
  */
 export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
 
-  /**
-   * Marks the account of a bill as quiet (bill lines with unknown order numbers are not reported). Also closes the
-   * existing differences about order and refund numbers that this service does not know. If the account is quiet
-   * already, nothing changes.
-   */
+  /** Marks the account as quiet, and closes its differences about order and refund numbers unknown to this service. */
   async function quietAccount(requester: Requester, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
@@ -195,10 +177,7 @@ export function createQuietAccounts(ports: BillPorts) {
     });
   }
 
-  /**
-   * Removes the quiet mark of an account, so that bill lines with unknown order numbers are reported again. The
-   * account's bills of the last five weeks are compared with the orders again.
-   */
+  /** Removes the mark; the account's bills of the last five weeks are compared with the orders again. */
   async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);

@@ -46,10 +46,7 @@ export async function accountsOf(ports: Ports, project: string, payWay: PayWay):
   return accounts;
 }
 
-/**
- * Stores the payee of each new configuration version of one channel identity. Locks the payee first, because another
- * process may replace a claim (a provisional payee) at the same time.
- */
+/** Locks the payee first, because another process may replace a claim (a provisional payee) at the same time. */
 async function note(
   ports: Ports,
   { project, payWay, from, payee: before }: Omit<BillAccount, 'isProven'>,
@@ -80,10 +77,7 @@ function claimOf(
   return { payee: `${account.slice(0, SHOWN)}@${project}/${Math.min(...payeeVersions)}`, provenAt: null };
 }
 
-/**
- * Returns the channel identities (accounts with their keys) that may fetch a bill, those of the bill's project first.
- * Each of them has the same payee as the bill.
- */
+/** Returns the channel identities that may fetch a bill, those of the bill's project first. */
 export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAccount[]> {
   const { payWay, account, mode } = bill;
   const versions = await ports.store.read((tx) => versionsOf(tx, bill));
@@ -95,9 +89,7 @@ export async function requestersOf(ports: Ports, bill: BillRow): Promise<BillAcc
   return accounts.flat().filter(({ payee, from }) => payee === account && from.mode === mode);
 }
 
-/**
- * Returns the fee rate of each project that uses the account. The rate comes from the project's newest configuration.
- */
+/** Returns the fee rate of each project that uses the account, from the project's newest configuration. */
 export function ratesOf(requesters: readonly BillAccount[]): Map<string, FeeRate> {
   const rates = new Map<string, FeeRate>();
   const seen = new Set<string>();
@@ -114,10 +106,7 @@ export function deskOf({ from }: BillAccount): BillDesk {
   return from.channel.bills!;
 }
 
-/**
- * Throws BillMalformed if the bill names another payee than the expected one. A provisional payee (a claim), which the
- * channel has not confirmed, is not compared.
- */
+/** Throws BillMalformed if the bill names another payee than the expected one; a provisional payee is not compared. */
 export function requirePayee(
   { payee: expected, isProven }: Pick<BillAccount, 'payee' | 'isProven'>,
   payee: string,
@@ -139,9 +128,7 @@ export async function lockAccount(tx: Tx, { payWay, account, mode }: Account): P
   await tx.advisoryLock(`bills:${payWay}:${account}:${mode}`);
 }
 
-/** The payee that the channel named in a response. The payee replaces a claim (a provisional payee). */
 interface Proof {
-  /** The bill that was fetched. */
   billNo: string;
   payee: string;
   /** Closes the differences of a bill whose lines no longer count. */
@@ -202,7 +189,6 @@ export async function prove(
   });
 }
 
-/** The values that a bill row gets when all lines of the bill are discarded. */
 export const NEVER_READ = {
   reading: 0,
   lines: 0,
@@ -221,10 +207,7 @@ export const NEVER_READ = {
   matchedAt: null,
 } as const satisfies Partial<BillRow>;
 
-/**
- * Discards the imported lines of a bill, because the imported file names another payee than the one that the channel
- * named. The channel's bill is then fetched immediately, unless the bill is being read.
- */
+/** Discards the imported lines of a bill whose file names another payee than the channel did. */
 async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFile }: BillRow): Promise<void> {
   const faulty = { fault: WRONG_ACCOUNT, faultDetail: isAbout(payeeInFile!), faultLine: null, faultColumn: null };
   const due = { state: 'waiting', readings: readings + 1, nextCheckAt: ports.now(), leasedUntil: null } as const;
@@ -232,10 +215,7 @@ async function empty(ports: Ports, tx: Tx, { billNo, state, readings, payeeInFil
   if (state !== 'reading') await tx.afterCommit('bill', { id: billNo });
 }
 
-/**
- * Discards the lines of a bill whose payee has another bill of the same day (`known`). If no file was ever read for
- * `known`, the bill `known` is fetched immediately.
- */
+/** Discards the lines of a bill whose payee has another bill of the same day (`known`). */
 async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, known: BillRow): Promise<void> {
   await tx.bills.update(
     { billNo },
@@ -259,9 +239,7 @@ async function setAside(ports: Ports, tx: Tx, { billNo, readings }: BillRow, kno
 /** The number of past days whose bills are planned for a new account, or after downtime of the service. */
 const BACK_DAYS = 7;
 
-/**
- * Plans the bills to fetch: one for each account and day, beginning with the day on which the account was configured.
- */
+/** Plans one bill for each account and day, beginning with the day on which the account was configured. */
 export function planBills(ports: Ports) {
   return async (goesOn: () => boolean = () => true): Promise<void> => {
     const projects = await ports.store.read((tx) => tx.projects.list({}));
@@ -279,10 +257,7 @@ export function planBills(ports: Ports) {
       }
   };
 
-  /**
-   * Whether orders exist for the account of an older configuration whose payee the channel has not confirmed. If so,
-   * its bills are still planned, and missing bills are reported.
-   */
+  /** The bills of an older account that the channel has not confirmed are still planned while orders exist for it. */
   async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
     return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
   }
@@ -314,17 +289,14 @@ function isSame(one: BillAccount, other: BillAccount): boolean {
   return one.payee === other.payee && one.from.mode === other.from.mode;
 }
 
-/**
- * Inserts a bill of an account. Does nothing if the account is a provisional name of a payee (a claim) that another
- * process has already replaced by the payee.
- */
+/** Inserts a bill, unless another process has already replaced its provisional account by the payee. */
 export async function addBill(tx: Tx, row: BillRow): Promise<void> {
   const { payWay, account, mode } = row;
   await lockAccount(tx, row);
   if (await tx.payees.find({ payWay, payee: account, mode })) await tx.bills.insertIfNew(row);
 }
 
-/** A bill that has not been fetched yet. */
+/** Returns the row of a bill that has not been fetched yet. */
 export function newBill(
   of: Pick<BillRow, 'payWay' | 'account' | 'mode' | 'project' | 'day'>,
   nextCheckAt: Date | null,
@@ -348,13 +320,7 @@ export function newBill(
   };
 }
 
-/**
- * The dependencies of the functions for bills: those of the payments, and a database connection for long statements.
- */
 export interface BillPorts extends Ports {
-  /**
-   * Opens a second connection to the database, for SQL statements that run longer than the usual time limit. The caller
-   * must call `close` afterwards.
-   */
+  /** Opens a second connection for SQL statements that exceed the usual time limit; the caller must call `close`. */
   openPatient: () => Promise<{ store: Store; close: () => Promise<void> }>;
 }

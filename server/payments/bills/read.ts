@@ -24,10 +24,7 @@ import type { BillPorts } from './payees.ts';
 import { settlement } from './settlement.ts';
 import { billRepairs } from './store.ts';
 
-/**
- * A bill as the API returns it, with amounts in minor units. `quiet`: all accounts whose bill lines with unknown order
- * numbers are not reported.
- */
+/** Amounts are in minor units. `quiet`: all accounts whose bill lines with unknown order numbers are not reported. */
 function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet: readonly QuietAccountRow[]) {
   const own = quiet.find((one) => one.payWay === bill.payWay && one.account === bill.account && one.mode === bill.mode);
   const { billNo, payWay, account, mode, project, day, state, source, lines, mostLines, notOurs, sha256, checks } =
@@ -91,10 +88,7 @@ function viewBill(bill: BillRow, differences: readonly DifferenceCount[], quiet:
   };
 }
 
-/**
- * Converts a difference (between a bill and an order) to the format of the API. `exceptionId`: the id of the open
- * exception (a case for an operator) about the difference.
- */
+/** `exceptionId`: the id of the open exception (a case for an operator) about the difference. */
 function viewDifference(row: BillDifferenceRow, exceptionId: string | null) {
   const { id, billNo, payWay, project, day, kind, orderNo, refundNo, state, checks } = row;
   return {
@@ -177,7 +171,6 @@ function wrongCursor(): InvalidRequest {
   return new InvalidRequest('The request is not valid.', [{ pointer: '/query/cursor', code: 'invalid', detail }]);
 }
 
-/** Reads bills and their differences as the API returns them. */
 function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
   return { bill, bills, differences };
 
@@ -209,7 +202,7 @@ function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
     });
   }
 
-  /** The differences of a bill; the lines of other systems only if the filter requests them. */
+  /** The lines of other systems are included only if the filter requests them. */
   async function differences(
     billNo: string,
     filter: { kind?: string | undefined; state?: string | undefined },
@@ -242,7 +235,6 @@ function readBills({ store, reports }: Pick<Ports, 'store' | 'reports'>) {
   }
 }
 
-/** Returns the bill; throws 404 if it does not exist. */
 async function findBill(tx: ReadTx, billNo: string) {
   const found = await tx.bills.find({ billNo });
   if (!found) throw new NotFound('bill');
@@ -313,12 +305,10 @@ function toCsv(row: BillLineRow): string {
   return csvLine(COLUMNS.map((column) => shown[column]));
 }
 
-/** The functions by which the routes read, fetch, import and compare bills. */
 export type BillOperations = ReturnType<typeof billOperations>;
 
 /** Runs the import of a bill file without the usual time limit of a request, because a large file takes longer. */
 interface LongWork {
-  /** Runs `work`. The time limit of the request does not apply to the SQL statements of `work`. */
   patiently<T>(work: () => Promise<T>): Promise<T>;
 }
 

@@ -27,10 +27,6 @@ interface SettledSums {
 
 type OfBill = Pick<BillRow, 'day' | 'payWay' | 'account' | 'mode'>;
 
-/**
- * The settlement report: the money of each day according to the channels' bills, and the faults that make these figures
- * incomplete.
- */
 export interface Settlement {
   days: (OfBill & SettledSums & { billNo: string; project: string | null; currency: string })[];
   totals: (SettledSums & { currency: string })[];
@@ -62,10 +58,7 @@ export interface Settlement {
    * Periods of consecutive days in which the change of the account's balance differs from the sum of the bill lines.
    */
   balances: (Omit<OfBill, 'day'> & { from: string; to: string; currency: string; balance: number; lines: number })[];
-  /**
-   * Bills whose channel supplies balances, but that could not be compared with a balance. The balance was not
-   * available, or some rows of the bill could not be read.
-   */
+  /** Bills not compared with a balance, because it was not available or some rows could not be read. */
   unchecked: (OfBill & { billNo: string })[];
 }
 
@@ -77,10 +70,7 @@ const DAY_MS = 86_400_000;
 const USUAL_DAYS = 30;
 const MOST_DAYS = 400;
 
-/**
- * Creates the function that builds the settlement report: the sums of the bill lines for each day. The report also
- * lists sums that a bill states and that differ from the sums of its lines.
- */
+/** Creates the function that builds the settlement report: the sums of the bill lines for each day. */
 export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | 'now' | 'channels'>) {
   return async ({
     project,
@@ -111,8 +101,8 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     });
     const pendingOf = ({ billNo }: Pick<BillRow, 'billNo'>) => pending.get(billNo) ?? [];
     const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
-    // A caller limited to some projects sees the missing days of their accounts. Sums of whole bills are shown only if
-    // no other project uses the account.
+    // A caller limited to some projects sees the days without a bill of the accounts that these projects use. Sums of
+    // whole bills are shown only if no other project uses the account.
     const isLimited = project !== undefined && typeof project !== 'string';
     const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
     const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
@@ -201,8 +191,8 @@ function about({ day, payWay, account, mode }: BillRow): OfBill {
 }
 
 /**
- * Sums of a bill, including its refunds in progress. The money of these refunds has left the account, unless the
- * order's refund failed.
+ * Returns the sums including the bill's refunds in progress, because their money has left the account. Refunds that
+ * failed later are not included.
  */
 function settled(sum: BillSum, pending: readonly PendingRefunds[]): SettledSums {
   const own = pending.filter(
@@ -287,10 +277,7 @@ function answer(figure: string | number | null, more = 0): number | null {
   return figure === null ? null : Number(figure) + more;
 }
 
-/**
- * Compares the sums of the lines with the bill's own sums, for each currency of the bill. The bill counts refunds in
- * progress, so refunds that failed since are subtracted from the bill's sums.
- */
+/** The bill counts refunds in progress, so refunds that failed since are subtracted from the bill's sums. */
 function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Settlement['disagreements'] {
   return (bill.totals ?? []).flatMap((total) => {
     const { currency } = total;
@@ -326,11 +313,7 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
 
 type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
 
-/**
- * Returns the balances of a bill, or undefined if they cannot be compared. They cannot be compared if the bill has no
- * balances or unreadable rows, or if its lines are not summed yet. A bill without a hash (`sha256`) must be read again
- * first.
- */
+/** Undefined = the balances cannot be compared. A bill without a hash (`sha256`) must be read again first. */
 function balancesIn({ totals, state, sha256 }: BillRow): Balances | undefined {
   const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
   return found && found.length > 0 && state !== 'matching' && sha256 !== null ? found : undefined;
@@ -349,9 +332,8 @@ function runsOf(bills: readonly BillRow[]): BillRow[][] {
 }
 
 /**
- * Compares the change of an account's balance over consecutive days with the sum of the bill lines. A line that holds
- * money and the line that releases it cancel out. The bill lists a held payment on its first day, but the balance
- * changes on the day of its completion. Therefore `all` includes earlier bills that may list such a payment.
+ * A line that holds money and the line that releases it cancel out. The bill lists a held payment on its first day, but
+ * the balance changes when it is completed. Therefore `all` includes earlier bills.
  */
 function compareBalances(run: readonly BillRow[], all: readonly BillRow[]): Settlement['balances'] {
   const [first, last] = [run[0]!, run.at(-1)!];

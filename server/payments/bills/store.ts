@@ -39,20 +39,14 @@ function keepHeapLean(): () => void {
   };
 }
 
-/**
- * While a process reads a bill, no other process works on the bill for this time. The reading process extends the time
- * again and again.
- */
+/** A bill that is being read is reserved for this time; the reading process extends the time again and again. */
 const LEASE_SECONDS = 60;
 const RENEWED_SECONDS = 20;
 
 /** The result of reading a file; `taken`: another reading of the same bill started meanwhile. */
 type Stored = 'read' | 'unchanged' | 'taken';
 
-/**
- * Starts a reading of a bill. The number of the reading is stored in the database: if two readings overlap, only the
- * later one counts.
- */
+/** Starts a reading of a bill. Of two readings that overlap, only the later one counts. */
 export async function beginReading(ports: BillPorts, billNo: string): Promise<Reading | undefined> {
   return ports.store.transaction(async (tx) => {
     const bill = await tx.bills.lock({ billNo });
@@ -190,10 +184,7 @@ async function readInto(
   }
 }
 
-/**
- * Returns a function that renews the lease of a reading (its reservation of the bill) at intervals. The function
- * returns false if another reading of the bill has started.
- */
+/** The returned function renews the lease at intervals; it returns false if another reading of the bill has started. */
 function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<boolean> {
   let renewed = ports.now();
   return async () => {
@@ -207,10 +198,7 @@ function leaseOf(ports: BillPorts, { billNo, reading }: Reading): () => Promise<
   };
 }
 
-/**
- * Passes on the bytes of a download. Meanwhile renews the lease, which reserves the bill for this reading. Throws
- * ReadingTaken if another reading of the bill has started.
- */
+/** Passes on the bytes of a download and renews the lease; throws ReadingTaken if another reading has started. */
 export async function* keptBytes(
   ports: BillPorts,
   of: Reading,
@@ -239,7 +227,6 @@ function storedTotals({ paid, refunded, fees, net, balance, ...counts }: BillTot
   return { ...counts, ...money, balance: { opening: String(opening), closing: String(closing), holds: String(holds) } };
 }
 
-/** Size in bytes of the largest bill file that is accepted. */
 const MOST_BYTES = 2 * 1024 ** 3;
 
 /** A bill in a temporary file; size and hash show whether it has changed. */
@@ -250,9 +237,8 @@ export interface Spooled {
 }
 
 /**
- * Writes a bill into a temporary file, which `work` then reads. The file is needed because the download link expires
- * after half a minute. Also, the hash is known only after the last byte. Throws BillMalformed `too_large`. Errors of
- * the download or upload (`source`) are passed on.
+ * Writes a bill into a temporary file, because the download link expires after half a minute and the hash is known only
+ * after the last byte. Throws BillMalformed `too_large`; passes on errors of `source`.
  */
 export async function spooled<Result>(
   source: AsyncIterable<Uint8Array>,
@@ -283,7 +269,6 @@ async function write(source: AsyncIterable<Uint8Array>, file: string): Promise<S
   return { file, bytes, sha256: hash.digest('hex') };
 }
 
-/** Identifies the bill that an administrator wants to fetch or import: by project, channel, account and day. */
 interface BillOf {
   project: string;
   payWay: PayWay;
@@ -308,7 +293,7 @@ class BillRefused extends NotAllowed {
 export function billRepairs(ports: BillPorts) {
   return { requestBill, importBill, rerunBill };
 
-  /** Schedules one day's bill to be fetched now, independent of the regular schedule. A job then fetches the bill. */
+  /** A job fetches the bill now, independent of the regular schedule. */
   async function requestBill(requester: Requester, of: BillOf): Promise<BillRow> {
     const account = await accountOf(of);
     return ports.store.transaction(async (tx) => {
@@ -356,7 +341,6 @@ export function billRepairs(ports: BillPorts) {
     });
   }
 
-  /** Schedules a new comparison with the orders, for a bill whose lines were read before. */
   async function rerunBill(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const bill = await tx.bills.lock({ billNo });

@@ -30,7 +30,6 @@ import { ReadingTaken, type Spooled, beginReading, keptBytes, spooled, storeBill
 
 type Rates = Parameters<typeof matchBill>[1]['rates'];
 
-/** The reason why a bill could not be read. */
 interface Fault {
   state: BillRow['state'];
   fault: string;
@@ -42,8 +41,7 @@ interface Fault {
 }
 
 /**
- * Does the work on a bill that is due: fetches and reads the bill, then compares it with the orders. The caller must
- * have leased the bill's row (reserved it for this process).
+ * Fetches and reads a bill that is due, then compares it with the orders. The caller must have leased the bill's row.
  */
 export function workBill(ports: BillPorts) {
   return async (billNo: string): Promise<void> => {
@@ -55,8 +53,8 @@ export function workBill(ports: BillPorts) {
   };
 
   /**
-   * Fetches a bill with the keys of each project that uses the account, one after another, until one succeeds. If one
-   * project has wrong keys, the other projects still get the bill.
+   * Tries the keys of each project that uses the account. If the keys of one project are wrong, those of another may
+   * work.
    */
   async function fetchBill(bill: BillRow): Promise<void> {
     const { billNo } = bill;
@@ -76,7 +74,6 @@ export function workBill(ports: BillPorts) {
     await noteFault(ports, billNo, first ?? NOT_CONFIGURED);
   }
 
-  /** Reads the channel's bill; returns the fault of the bill, if there is one. */
   async function take(
     bill: BillRow,
     requester: BillAccount,
@@ -113,10 +110,7 @@ export function workBill(ports: BillPorts) {
     }
   }
 
-  /**
-   * Checks the payee that the channel's response names. Returns true if this payee already has a bill of the day, so
-   * that the lines of the fetched bill were discarded. Throws if the response names an unexpected payee.
-   */
+  /** Returns true if the named payee already has a bill of the day. Throws if the payee is not the expected one. */
   async function isElsewhere(bill: BillRow, requester: BillAccount, payee: string): Promise<boolean> {
     if (!requester.isProven) {
       const { other, aside } = await prove(ports, requester, { billNo: bill.billNo, payee, heal });
@@ -127,9 +121,7 @@ export function workBill(ports: BillPorts) {
     return false;
   }
 
-  /**
-   * Closes the differences of a bill whose lines were discarded, because the bill has no lines and no orders any more.
-   */
+  /** Closes the differences of a bill whose lines were discarded, because the bill has no orders any more. */
   async function heal(tx: Tx, bill: BillRow): Promise<void> {
     await runMatch(ports, tx, bill, new Map());
   }
@@ -237,10 +229,7 @@ class LinesMissing extends Error {
   }
 }
 
-/**
- * Compares a bill with the orders of its account, after its lines were read. Of concurrent calls, only the first
- * compares the bill.
- */
+/** Compares a bill with the orders of its account. Of concurrent calls, only the first compares the bill. */
 export async function compareBill(ports: BillPorts, billNo: string): Promise<void> {
   const patient = await ports.openPatient();
   try {
@@ -300,10 +289,7 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   );
 }
 
-/**
- * Compares a bill with all orders of its day, or with one order (`only`). Resolves the exceptions about differences
- * that no longer exist.
- */
+/** Compares a bill with all orders of its day, or with `only` one; resolves exceptions about ended differences. */
 export async function runMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates, only?: string): Promise<Matched> {
   const calendar = ports.channels.kindOf(bill.payWay).bills ?? { utcOffsetMinutes: 0 };
   const { utcOffsetMinutes } = calendar;

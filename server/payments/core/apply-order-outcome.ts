@@ -30,20 +30,14 @@ import { ABSENCE_SECONDS, closed, endOf, later, mayTakeApproved, nextOrderCheck,
 
 type Sums = Pick<OrderRow, 'refunded' | 'refunding'>;
 
-/**
- * The `dedupe` key of an exception about refunds that the service does not know, if the channel reports no refund
- * total. There is only one such exception per order.
- */
+/** The `dedupe` key of the exception about unknown refunds without a reported refund total: one per order. */
 const WITHOUT_TOTAL = 'once';
-/**
- * The `dedupe` key of an exception about unknown refunds starts with this text if the channel reports a refund total.
- * The refunded amount that the service does not know follows, so that another amount opens another exception.
- */
+/** The unknown refunded amount follows this text in `dedupe`, so that another amount opens another exception. */
 const BEYOND = 'beyond:';
 
 /**
- * The exception (a case for an operator) if the channel reports more refunds than the service knows. The refund totals
- * are compared, because the service may know some of the refunds and not others.
+ * Returns the exception (a case for an operator) if the channel reports more refunds than the service knows. The refund
+ * totals are compared, because the service may know some of the refunds and not others.
  */
 export function unexplainedRefunds(
   order: Sums,
@@ -82,13 +76,12 @@ type Paid = OutcomeContext<OutcomeOf<'paid'>>;
 type ReceivedPayment = Omit<OutcomeOf<'paid'>, 'channelNo'> & { readonly channelNo: string | null };
 type Succeeded = Extract<RefundOutcome, { kind: 'succeeded' }>;
 
-/** The new values of an order row when the order is paid. */
 function paidPatch(outcome: ReceivedPayment, order: OrderRow, now: Date): OrderTransition['order'] {
   return {
     state: 'paid',
     paid: outcome.amount.minor,
-    // The channel's clock may be behind ours or lack fractions of a second, so `paidAt` is never before the creation.
-    // The history keeps the channel's time.
+    // The channel's clock may be behind ours or lack fractions of a second. Therefore `paidAt` is never earlier than
+    // the creation of the order. The history keeps the channel's time.
     paidAt: outcome.at < order.createdAt ? order.createdAt : outcome.at,
     channelTradeNo: outcome.channelNo ?? order.channelTradeNo,
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
@@ -184,7 +177,6 @@ export function refundByClose(order: OrderRow, outcome: Succeeded, now: Date): O
   return { ...opened, row: { ...opened.row, reason: 'The channel returned the payment when it closed the order.' } };
 }
 
-/** The fields of an order that stays closed or failed although it was paid. */
 function endedPatch(order: OrderRow, outcome: ReceivedPayment, now: Date): OrderTransition['order'] {
   return {
     ...paidPatch(outcome, order, now),
@@ -202,10 +194,7 @@ function endEffects({ state }: OrderRow): EffectRun[] {
   return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
 }
 
-/**
- * The channel reports a paid order as paid again. An exception is opened if this is a second payment or shows an
- * unknown refund.
- */
+/** An exception is opened if this is a second payment or shows an unknown refund. */
 function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;
@@ -271,8 +260,8 @@ function differentAmount({ order, facts, outcome, now }: Paid): Change {
 }
 
 /**
- * How long (seconds) the service waits for the response to a close that may return money. After this time, the result
- * of the close is unknown.
+ * The service waits this many seconds for the response to a close request that may return money. After this time the
+ * result of the request is unknown.
  */
 const REVERSE_LEASE_SECONDS = 30;
 
@@ -290,10 +279,7 @@ export function reverseOf({ scene, state, reverseDoubtAt }: OrderRow, now: Date)
   return reverseDoubtAt <= now ? 'again' : 'running';
 }
 
-/**
- * Records the start of a close that may return a payment, and until when the service waits for the response. If such a
- * close is already running, the order is due again when this time has passed.
- */
+/** Records the start of a close that may return a payment, and until when the service waits for the response. */
 export function claimReverse(order: OrderRow, now: Date): Change {
   const reverse = reverseOf(order, now);
   if (reverse === 'plain') return STAY;
@@ -316,18 +302,15 @@ export function afterReverse(
   return isOwn ? { reverseDoubtAt: isAnswered ? null : now } : {};
 }
 
-/**
- * Handles a payment that a running close may return. The payment does not count until the close has a response. The
- * order is due again when the time for this response has passed.
- */
+/** A payment that a running close may return does not count until the close has a response. */
 function awaitReverse({ reverseDoubtAt }: OrderRow, now: Date): Change {
   const nextCheckAt = reverseDoubtAt !== null && reverseDoubtAt > now ? reverseDoubtAt : now;
   return { rule: null, order: { checkedAt: now, nextCheckAt, leasedUntil: null } };
 }
 
 /**
- * Decides how an outcome changes an order. The table `DECISIONS` gives the reaction; facts can change it, for example
- * if another order already has the payment.
+ * Decides how an outcome (a channel's answer) changes an order. The table `DECISIONS` gives the usual reaction, which
+ * `facts` may change.
  */
 export function applyOrderOutcome(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change {
   const decision = decisionOf(order, facts, report, now);
@@ -343,7 +326,7 @@ function decisionOf(
   if (outcome.kind === 'paid' && facts.owner) return 'refuse';
   const decision = DECISIONS[order.state][outcome.kind];
   if (decision === 'fail' && !(isFirstResponse && outcome.kind === 'declined' && outcome.definite)) return 'note';
-  // An approval that was refused before, or that arrives too late, is stored but not captured.
+  // If an approval was refused before or arrives too late, it is stored, but the money is not captured (collected).
   if (decision === 'capture' && order.state === 'pending' && !mayTakeApproved(order, now)) return 'note';
   if (decision !== 'pay' && decision !== 'late') return decision;
   if (order.paid > 0n) return 'again';
@@ -379,7 +362,6 @@ function accept({ order, outcome, now }: OutcomeContext<OutcomeOf<'pending'>>): 
   return { rule: 'accepted', order: { ...patch, nextCheckAt: nextOrderCheck({ ...order, ...patch }, now) } };
 }
 
-/** Keeps the state of the order, stores the answer and plans the next query. */
 function note({ order, outcome, cause, now }: OutcomeContext): Change {
   const patch = {
     ...outcomePatch(order, outcome, now),
@@ -390,8 +372,7 @@ function note({ order, outcome, cause, now }: OutcomeContext): Change {
 }
 
 /**
- * Plans the next query. A query by a caller never postpones a planned check, because an order that a caller polls would
- * then never expire.
+ * A query by a caller never postpones a planned check, because an order that a caller polls would then never expire.
  */
 function planAfter(
   order: OrderRow,
@@ -404,10 +385,7 @@ function planAfter(
   return { nextCheckAt: planned !== null && (regular === null || planned < regular) ? planned : regular };
 }
 
-/**
- * Handles a `pending` outcome of an order whose close was requested: the payment link is not stored, and the close is
- * repeated soon.
- */
+/** After a close was requested, the payment link of a `pending` outcome is not stored. */
 function withhold({ order, outcome, cause, now }: OutcomeContext<OutcomeOf<'pending'>>): Change {
   const patch = {
     channelOrderId: outcome.channelOrderId ?? order.channelOrderId,
@@ -420,10 +398,7 @@ function withhold({ order, outcome, cause, now }: OutcomeContext<OutcomeOf<'pend
   return { rule: null, order: { ...patch, ...planAfter({ ...order, ...patch }, cause, now) } };
 }
 
-/**
- * Stores the payer's approval and schedules the capture (the call that collects the approved money). The capture
- * command decides whether the payment is captured.
- */
+/** Stores the payer's approval. A job then runs the order command `capture`, which decides about the capture. */
 function capture({ order, outcome, now }: OutcomeContext<OutcomeOf<'approved'>>): Change {
   const lease = order.captureState === 'live' ? order.captureLeasedUntil : null;
   const patch = {
@@ -450,10 +425,7 @@ function pay(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   };
 }
 
-/**
- * Rejects a payment that another order already has, because one payment pays only one order. An exception is opened,
- * and this order is queried again.
- */
+/** One payment pays only one order, so a payment that another order already has is rejected. */
 function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<'paid'>>): Change {
   const raise = [ofAnother(facts.owner!, outcome)];
   const isOwnQuery = cause !== 'notice';
@@ -462,19 +434,12 @@ function refuse({ order, facts, outcome, cause, now }: OutcomeContext<OutcomeOf<
   return { rule: null, order: isOwnQuery ? { checkedAt: now } : soon(order, now), raise };
 }
 
-/**
- * Handles a payment that arrived after the order ended. If its amount differs from the order's amount, an operator
- * decides. If the channel has already returned the payment in full, it is stored together with the refund.
- */
 function late(context: OutcomeContext<OutcomeOf<'paid'>>): Change {
   if (!isAmountOf(context.order, context.outcome.amount)) return differentAmount(context);
   return wentBack(context.outcome) ? autoRefunded(context) : latePaid(context);
 }
 
-/**
- * The channel reports a paid order as closed, which means that the payment was refunded in full. If this refund is
- * unknown, an exception is opened.
- */
+/** A paid order that the channel reports as closed was refunded in full; an unknown refund opens an exception. */
 function hint({ order, now }: OutcomeContext): Change {
   const raise = unexplainedRefunds(order, { refundedTotal: order.paid });
   return raise.length === 0 ? STAY : { rule: null, order: { checkedAt: now }, raise };
@@ -520,10 +485,7 @@ function outcomePatch(
   };
 }
 
-/**
- * Counts "not found" answers that arrive after the order has expired at the channel. Any other usable answer sets the
- * count to 0.
- */
+/** Counts "not found" answers after the expiry at the channel; any other usable answer sets the count to 0. */
 function absence(
   order: OrderRow,
   outcome: Outcome,
@@ -537,10 +499,7 @@ function absence(
   return now >= later(first, ABSENCE_SECONDS) ? { absentCount: order.absentCount + 1 } : {};
 }
 
-/**
- * Stores in `captureState` and `captureReason` that a capture is pending, and why. Clears both when the channel no
- * longer reports a pending capture.
- */
+/** Stores that a capture is pending, and why; clears both when the channel no longer reports a pending capture. */
 function captureAfter(
   order: OrderRow,
   outcome: Outcome,

@@ -8,7 +8,6 @@ import { ABSENCE_SECONDS, isRefundOverdue, later, nextRefundCheck } from './plan
 /** The number of seconds after a refund call with an unknown result in which the channel may still receive the call. */
 const LANDING_SECONDS = 600;
 
-/** An outcome of a refund, and the call that it answers. */
 export interface RefundReport {
   readonly outcome: RefundOutcome;
   /** True = the outcome answers a refund call; otherwise it answers a query. */
@@ -28,9 +27,7 @@ interface OutcomeContext<OutcomeOf extends RefundOutcome = RefundOutcome> {
 type Sums = NonNullable<RefundTransition['order']>;
 type OutcomeOf<Kind extends RefundOutcome['kind']> = Extract<RefundOutcome, { kind: Kind }>;
 
-/**
- * Decides how an outcome changes a refund and the sums of its order. A refund never fails only because time has passed.
- */
+/** Decides how an outcome changes a refund and its order's sums. Time alone never fails a refund. */
 export function applyRefundOutcome(
   order: OrderRow,
   refund: RefundRow,
@@ -114,10 +111,7 @@ function wasPaidByPerson({ state, elsewhere, failureMessage }: RefundRow): boole
   return state === 'succeeded' && elsewhere && failureMessage !== null;
 }
 
-/**
- * The channel made a refund that an administrator had already paid: the channel's refund counts, and an exception is
- * opened.
- */
+/** An administrator had already paid this refund: the channel's refund counts, and an exception is opened. */
 function paidTwice({ refund, outcome }: OutcomeContext<OutcomeOf<'succeeded'>>): Change {
   const { refundNo, failureMessage: reason } = refund;
   const { amount: received, at: finishedAt, channelRefundNo = refund.channelRefundNo } = outcome;
@@ -144,10 +138,7 @@ function unpaidPayer({ refundNo }: RefundRow): Raised {
   return { kind: 'refund_elsewhere', dedupe: `${refundNo}:merchant`, refundNo, detail: { paidTo: 'merchant' } };
 }
 
-/**
- * The exceptions that a successful refund resolves: the exceptions of the refund, and the exception of the late payment
- * that the refund returns.
- */
+/** A successful refund resolves its own exceptions, and the exception of the late payment that it returns. */
 function resolvedBy({ refundNo, orderNo, origin }: RefundRow): Resolved[] {
   const how = { resolution: 'refunded', by: 'service' } as const;
   const own = (['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const).map((kind) => ({
@@ -174,10 +165,7 @@ function accepted({ order, refund, outcome, now }: OutcomeContext<OutcomeOf<'pen
   return onItsWay(refund, patch, outcome, now);
 }
 
-/**
- * Handles a failed refund that the channel now reports as pending: its amount is reserved again. If the refunds then
- * exceed the payment, `overrun` records the excess.
- */
+/** Reserves the amount of a failed refund that is pending again. `overrun` records what exceeds the payment. */
 function revived(order: OrderRow, refund: RefundRow, patch: NonNullable<Touched['refund']>): RefundTransition {
   const sums: Sums = refund.surplus
     ? {}
@@ -313,10 +301,7 @@ function unsettled({
   return failedRefund(order, refund, failure, now);
 }
 
-/**
- * The channel refused a refund of a late or surplus payment. The refund is sent again with the same number, and an
- * exception is opened.
- */
+/** A refused refund of a late or surplus payment is sent again with the same number, and an exception is opened. */
 function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now: Date): Change {
   const { refundNo, checks } = refund;
   const nextCheckAt = nextRefundCheck(checks, now);
@@ -340,10 +325,6 @@ function onItsWay(refund: RefundRow, patch: NonNullable<Touched['refund']>, outc
   return { rule: 'refund_sent', refund: { ...patch, state: 'processing' }, outcome, raise };
 }
 
-/**
- * Returns the exception (a case for an operator) of a refund that is overdue. Each answer of the channel causes this
- * check.
- */
 function overdue(refund: RefundRow, now: Date): Raised[] {
   const { refundNo, failureCode } = refund;
   if (!isRefundOverdue(refund, now)) return [];
@@ -372,10 +353,7 @@ function isRefusedForSure(refund: RefundRow, isDefinite: boolean, now: Date): bo
   return refund.refusedAt !== null && isConfirmed && !canStillLand && !refund.accepted;
 }
 
-/**
- * When to query a refund next. After a refusal or a "not found" answer the pause is only a minute, so that the decision
- * is not delayed.
- */
+/** After a refusal or a "not found" answer the pause is only a minute, so that the decision is not delayed. */
 function nextQuery(refund: RefundRow, now: Date): Date {
   const regular = nextRefundCheck(refund.checks - 1, now);
   const soon = later(now, ABSENCE_SECONDS + 1);

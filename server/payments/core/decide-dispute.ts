@@ -18,7 +18,6 @@ import { later, nextDisputeCheck } from './plan.ts';
 export interface DisputeFacts {
   /** Undefined = the dispute is new. */
   readonly dispute: DisputeRow | undefined;
-  /** All refunds of the order. */
   readonly refunds: readonly RefundRow[];
   /** The refund numbers among `refunds` that already count as the loss of another dispute of the order. */
   readonly claimed: ReadonlySet<string>;
@@ -29,7 +28,6 @@ export interface DisputeFacts {
   readonly covered: readonly Pick<DisputeRow, 'openedAt' | 'amount'>[];
 }
 
-/** The numbers to use if a dispute or refund row is created, and the actor and cause for the history. */
 interface DisputeNames {
   readonly disputeNo: string;
   readonly refundNo: string;
@@ -37,15 +35,10 @@ interface DisputeNames {
   readonly cause: string;
 }
 
-/**
- * What to write after the channel's answer about a dispute: the new dispute row, the change of the order's money, and
- * the events.
- */
 export interface DisputeChange {
   /** The name of the state change in the table `DISPUTE_TRANSITIONS`; null = the state does not change. */
   readonly rule: DisputeRule | null;
   readonly dispute: DisputeRow;
-  /** The existing refund that `money` changes. */
   readonly refund?: RefundRow;
   readonly money: Change;
   readonly emit: readonly `dispute.${'opened' | 'updated' | 'closed'}`[];
@@ -90,9 +83,7 @@ export function decideDispute(
   };
 }
 
-/**
- * The tolerance for comparing the times of refunds and disputes, because channels report them with different precision.
- */
+/** Tolerance for comparing times of refunds and disputes, because channels report them with different precision. */
 const SAME_SECONDS = 60;
 
 const WORDS = ['state', 'reason', 'amount', 'currency', 'dueAt'] as const satisfies readonly (keyof DisputeRow)[];
@@ -117,7 +108,8 @@ interface Taken {
   refund?: RefundRow;
   dispute?: Pick<DisputeRow, 'amountLost' | 'refundNo'>;
   /**
-   * The payment, or a refund that may match the dispute, has no final result yet. The dispute stays open until then.
+   * Set while the payment, or a refund that may be the money of the dispute, has no final result. The dispute then
+   * stays open.
    */
   isWaiting?: true;
 }
@@ -176,16 +168,15 @@ function isSince({ state, finishedAt }: RefundRow, openedAt: Date): boolean {
 }
 
 /**
- * Whether a refund at the time `at` may be the money of the dispute. A refund from before the opening of the dispute
- * cannot be.
+ * Whether a refund made at the time `at` may be the money of the dispute. Earlier refunds have nothing to do with it.
  */
 export function isAfterOpening(at: Date, openedAt: Date): boolean {
   return at >= later(openedAt, -SAME_SECONDS);
 }
 
 /**
- * The amount that the service refunded since a dispute opened. Refunds that cover other disputes are subtracted, for
- * the oldest dispute first.
+ * The amount that the service refunded after a dispute opened. Refunds that already cover another dispute do not count;
+ * the oldest dispute is covered first.
  */
 function givenFor(refunds: readonly RefundRow[], covered: DisputeFacts['covered'], openedAt: Date): bigint {
   const own = refunds.filter(({ origin }) => origin !== 'channel').map((refund) => ({ refund, left: refund.amount }));
@@ -208,10 +199,7 @@ function takenAgain(order: OrderRow, refund: RefundRow, { amount, at }: LostMone
   return { money, refund, dispute: { amountLost, refundNo } };
 }
 
-/**
- * The dispute was lost and is now won, so the channel returns the money to the merchant. The dispute's refund becomes
- * abnormal until an administrator decides.
- */
+/** The channel returns the money to the merchant; the dispute's refund is abnormal until an administrator decides. */
 function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow | undefined, now: Date): Taken {
   if (!refund) return { money: STAY };
   const outcome = { kind: 'abnormal', code: WON, reason: 'The dispute was won after it had been lost.' } as const;
@@ -220,7 +208,6 @@ function givenBack(order: OrderRow, { refundNo }: DisputeRow, refund: RefundRow 
   return { money: applyRefundOutcome(order, refund, { outcome }, now), refund, dispute };
 }
 
-/** The failure code of a refund whose dispute was won after a loss. */
 const WON = 'dispute_won';
 
 function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised {
@@ -228,7 +215,10 @@ function otherCurrency(channelDisputeNo: string, { amount }: LostMoney): Raised 
   return { kind: 'refund_unexplained', dedupe, received: amount, detail: { channelDisputeNo }, blocksRefunds: true };
 }
 
-/** Opens the exception of an undecided dispute, or resolves it after the decision. */
+/**
+ * Opens the exception (a case for an operator) of an undecided dispute. Resolves the exception when the dispute is
+ * decided.
+ */
 function withListed(money: Change, { orderNo }: OrderRow, dispute: DisputeRow, isChanged: boolean): Change {
   const { disputeNo, state } = dispute;
   const raise: readonly Raised[] = isChanged && !isDecided(state) ? [listedDispute(dispute)] : [];

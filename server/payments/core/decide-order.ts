@@ -21,17 +21,13 @@ const CAPTURE_LEASE_SECONDS = 30;
 /** How often the payer may choose another payment method after a refused capture. */
 export const MOST_APPROVALS_ASKED = 3;
 
-/**
- * Whether an approved payment may be captured now: no capture is running, the order is open and not closing, and the
- * approval is valid.
- */
+/** Whether an approved payment may be captured now. */
 export function canCapture(order: OrderRow, now: Date): boolean {
   const { state, closeAsked, captureState, channelOrderId } = order;
   const isFree = takesMoney(state) && !closeAsked && captureState === null && channelOrderId !== null;
   return isFree && mayTakeApproved(order, now);
 }
 
-/** Records that a capture starts, and until when it may run. */
 function claimCapture(order: OrderRow, now: Date): Change {
   if (!canCapture(order, now)) return STAY;
   return {
@@ -53,9 +49,8 @@ function forgetCapture(order: OrderRow, captures: number, now: Date): Change {
 }
 
 /**
- * Records that the payer approved again after the channel had refused a capture. `refusedAt`: the time of the last
- * refusal that the caller knew. If the stored refusal is later, the channel has already refused this approval too, so
- * nothing changes.
+ * `refusedAt`: the time of the last refusal that the caller knew. If the stored refusal is later, the channel has
+ * already refused this approval too, so nothing changes.
  */
 function approvedAgain(order: OrderRow, refusedAt: Date | null, now: Date): Change {
   const { state, approvalAskedAt } = order;
@@ -107,53 +102,36 @@ function refusedCapture(order: OrderRow, outcome: OutcomeOf<'declined'>, now: Da
   return { ...change, order: { ...change.order, ...over, ...failure } } as Change;
 }
 
-/**
- * Turns the outcome of a capture into an outcome of the order. `approved` becomes `pending`, because nothing was
- * captured.
- */
+/** `approved` becomes `pending`, because nothing was captured. */
 function afterCapture(outcome: Outcome): Outcome {
   return outcome.kind === 'approved' ? { kind: 'pending' } : outcome;
 }
 
-/** How long after its end an order is still queried while the channel does not answer. */
+/** If the channel does not answer, the service queries an order for up to this long after the order ended. */
 const PATIENCE_SECONDS = 4 * 86_400;
 
-/** A command about an order, or the answer to a call other than a query. */
 export type OrderCommand =
-  /** Records the start of a close before the channel is called. */
   | { readonly command: 'close'; readonly reason: CloseReason }
   /** Records the start of a close call that may return a payment. */
   | { readonly command: 'reverse' }
-  /**
-   * The channel's answer to a close. `reverse`: for a close that may return a payment, the end of the lease under which
-   * it was sent.
-   */
+  /** `reverse`: for a close that may return a payment, the end of the lease under which it was sent. */
   | { readonly command: 'settle_close'; readonly outcome: CloseOutcome; readonly reverse?: Date | undefined }
   /** The channel reported "not found" twice after its own expiry of the order. */
   | { readonly command: 'give_up' }
   /** The caller is about to receive `closing`, so a later payment is a late payment. */
   | { readonly command: 'answer_closing' }
-  /** The create call is repeated. */
   | { readonly command: 'send_again' }
-  /** Records the start of a capture before the channel is called. */
   | { readonly command: 'capture' }
-  /**
-   * The payer or the shop reports a new approval. `refusedAt`: the latest refused capture that the caller had read;
-   * null = none.
-   */
+  /** `refusedAt`: the latest refused capture that the caller had read; null = none. */
   | { readonly command: 'approved_again'; readonly refusedAt: Date | null }
   /** The channel's answer to the capture attempt with the number `captures`. */
   | { readonly command: 'settle_capture'; readonly captures: number; readonly outcome: Outcome }
   /** A query shows that the channel does not have the capture attempt with the number `captures`. */
   | { readonly command: 'forget_capture'; readonly captures: number }
-  /**
-   * Plans the next query for a late payment. `dueAt`: the due time before this query; `silent`: the channel did not
-   * answer.
-   */
+  /** `dueAt`: the due time before this query; `silent`: the channel did not answer. */
   | { readonly command: 'plan_late_check'; readonly dueAt: Date | null; readonly silent: boolean }
   /** A notification of a payment was not confirmed, so the channel is queried again soon. */
   | { readonly command: 'check_soon' }
-  /** No step is due. */
   | { readonly command: 'rest' }
   /** An administrator ends an overdue order without the channel's confirmation; a later payment is a late payment. */
   | { readonly command: 'abandon' }
@@ -171,7 +149,6 @@ export type OrderCommand =
 
 type Command<Name extends OrderCommand['command']> = Extract<OrderCommand, { command: Name }>;
 
-/** Decides how a command changes an order. */
 function runOrderCommand(order: OrderRow, facts: OrderFacts, command: OrderCommand, now: Date): Change | Refusal {
   return COMMANDS[command.command](order, command as never, now, facts);
 }
@@ -247,17 +224,14 @@ function settleClose(
   return { rule: null, order: { ...doubt, checks: order.checks + 1, nextCheckAt, leasedUntil: null }, raise };
 }
 
-/**
- * The exception for a close that returned a payment belonging to another order. The closed order itself has neither a
- * payment nor a refund.
- */
+/** The returned payment belongs to another order; the closed order itself has neither a payment nor a refund. */
 function returnedOfAnother({ amount, currency }: OrderRow, owner: string, { channelNo, at }: Returned): Raised {
   return ofAnother(owner, { channelNo: channelNo ?? '', amount: { minor: amount, currency }, at });
 }
 
 /**
- * Records that a close returned a payment. The service did not know the payment, or received its report while the close
- * was running.
+ * Handles a payment that a close returned to the payer. The service did not know the payment, or received its report
+ * while the close was running.
  */
 function settleReturned(order: OrderRow, { channelNo, at }: Returned, now: Date): Change {
   const { currency } = order;
@@ -363,10 +337,7 @@ function refundReceivedPayment(
   return { rule: null, ...asksAgain, open: newRefund(order, intent, now) };
 }
 
-/**
- * Rejects an action on a payment that belongs to another order (`owner`), because the payment would be taken or
- * refunded twice.
- */
+/** The payment belongs to another order (`owner`), so it would be taken or refunded twice. */
 function refusedAsAnothers(owner: string): Refusal {
   return refused(
     'invalid_action',
@@ -380,7 +351,6 @@ function refused(code: 'invalid_action' | 'order_already_paid', message: string)
 
 /** Decides how an outcome changes an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, report: OrderReport, now: Date): Change;
-/** Decides how a command changes an order. */
 export function decideOrder(order: OrderRow, facts: OrderFacts, command: OrderCommand, now: Date): Change | Refusal;
 export function decideOrder(
   order: OrderRow,
@@ -400,10 +370,7 @@ export function decideOrder(
   return 'refuse' in decided ? decided : withHeld(order, withOverdue(order, decided, now), input);
 }
 
-/**
- * Opens an exception (a case for an operator) for a payment that waits for the merchant; resolves it when the wait
- * ends.
- */
+/** Opens an exception for a payment that waits for the merchant; resolves it when the wait ends. */
 function withHeld(order: OrderRow, change: Change, input: OrderReport | OrderCommand): Change {
   const { orderNo } = order;
   const after = { ...order, ...change.order };
@@ -434,7 +401,7 @@ function withOverdue(order: OrderRow, change: Change, now: Date): Change {
 }
 
 /**
- * Returns the next fact (a field of `OrderFacts`) to load for the decision; undefined = all needed facts are loaded.
+ * Returns the name of the next fact (data beyond the order row) that the decision needs; undefined = all are loaded.
  */
 export function orderNeeds(
   order: OrderRow,
@@ -458,10 +425,7 @@ export function paymentNamed(input: OrderReport | OrderCommand): string | null {
   return 'returned' in outcome ? (outcome.returned?.channelNo ?? null) : null;
 }
 
-/**
- * Returns the next fact (a field of `OrderFacts`) to load before a payment is accepted. An ended order has released its
- * stock, so stock must be reserved again.
- */
+/** An ended order has released its stock, so stock must be reserved again before a payment is accepted. */
 function acceptNeeds(
   { state, paid, currency }: OrderRow,
   { sibling, readmitted }: OrderFacts,

@@ -25,12 +25,9 @@ import {
 } from './open-refund.ts';
 import { isRefundOverdue, isSendable, later, nextRefundCheck } from './plan.ts';
 
-/**
- * If a lookup (queries about a refund that the channel named) has no result after this time, an exception is opened.
- */
+/** A lookup (queries about a refund that the channel named) without a result for this long opens an exception. */
 const LISTED_SECONDS = 86_400;
 
-/** The changes that follow from one answer to a refund lookup. */
 interface LookupTransition {
   readonly patch: Partial<RefundLookupRow>;
   readonly raise?: readonly Raised[];
@@ -41,19 +38,14 @@ interface LookupTransition {
 
 /** An outcome that ends a refund, or makes it wait for an administrator. */
 type RefundEnd = Extract<RefundOutcome, { kind: 'succeeded' | 'failed' | 'abnormal' }>;
-/**
- * An outcome that shows that the refund exists at the channel. `pending` is stored too, because the service may have
- * stored this refund as failed.
- */
+/** `pending` is stored too, because the service may have stored this refund as failed. */
 export type RefundAnswer = RefundEnd | Extract<RefundOutcome, { kind: 'pending' }>;
 
-/** The order and the refund of a lookup. */
 interface LookedUp extends Pick<OrderRow, 'paid'> {
-  /** Whether the service has a row for the refund. */
   readonly isKnown: boolean;
   /**
-   * Whether the refunded payment has its own exception, for example as a second payment. If so, the lookup can end even
-   * if the order is not paid.
+   * Whether an exception exists for the refunded payment. If so, the queries about the refund can end even if the order
+   * is not paid.
    */
   readonly isOfListed?: boolean;
 }
@@ -101,17 +93,12 @@ export function unanswered(number: string, answer: object = {}): Raised {
   };
 }
 
-/**
- * Identifies the exception about a refund lookup without a result: by order, kind, and the number of the refund at the
- * channel.
- */
 function listedAs(orderNo: string, number: string) {
   return { orderNo, kind: 'refund_unexplained' as const, dedupe: number };
 }
 
 /** Decides how an outcome changes a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, report: RefundReport, now: Date): Change;
-/** Decides how a command changes a refund and the sums of its order. */
 export function decideRefund(order: OrderRow, refund: RefundRow, command: RefundCommand, now: Date): Change | Refusal;
 export function decideRefund(
   order: OrderRow,
@@ -131,16 +118,11 @@ export function decideRefund(
     : applyRefundOutcome(order, refund, input, now);
 }
 
-/** The facts for a decision about a new refund, in addition to the order. */
 interface NewRefundFacts extends RefundFacts {
-  /** All refunds of the order so far. */
   readonly earlier: readonly RefundRow[];
 }
 
-/**
- * A requested refund. `mayRepeat`: the request has neither an Idempotency-Key nor a refund number, so it may be a
- * retry.
- */
+/** `mayRepeat`: the request has neither an Idempotency-Key nor a refund number, so it may be a retry. */
 type RequestedRefund = Omit<RefundIntent, 'dueAt' | 'sentByCaller'> & { readonly mayRepeat: boolean };
 
 /** Checks a new refund and reserves its amount. The sequence of the checks decides which error the caller receives. */
@@ -171,17 +153,14 @@ export function decideNewRefund(
   return { rule: null, open: newRefund(order, { ...requested, dueAt, sentByCaller: true }, now) };
 }
 
-/**
- * Whether this refund is in progress and has the requested amount. Without an Idempotency-Key, the new request may be a
- * retry of this refund.
- */
+/** Without an Idempotency-Key, the new request may be a retry of this undecided refund. */
 function isUndecidedTwin({ amount, state }: RefundRow, requested: bigint): boolean {
   return amount === requested && (state === 'pending' || state === 'processing');
 }
 
 /**
- * Returns the time from which the channel accepts the next refund of this order. A refund that is requested too early
- * is scheduled, not rejected.
+ * Some channels require a minimum time between two refunds of an order. A refund that is requested earlier is
+ * scheduled, not rejected.
  */
 function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: Date): Date {
   const sent = earlier.filter(
@@ -192,12 +171,11 @@ function firstSlot(earlier: readonly RefundRow[], spacingSeconds: number, now: D
   return last > 0 && slot > now ? slot : now;
 }
 
-/** The facts about a refund that was made outside this service. */
 interface ForeignFacts {
   readonly isKnown: boolean;
   /**
-   * The refund row that the service created for a lost dispute about the same money. The channel has not yet reported
-   * the refund of this row.
+   * The refund row that the service created for the same money when the dispute was lost. The channel has not reported
+   * this refund yet.
    */
   readonly ofDispute?: RefundRow | undefined;
   /** The refunded payment, if the refund is not for the order's own payment. */
@@ -223,10 +201,7 @@ interface ForeignNames {
   readonly cause: string;
 }
 
-/**
- * Whether a refund belongs to the payment in the order's sums. A refund that names no payment counts as a refund of
- * that payment.
- */
+/** Whether a refund belongs to the payment in the order's sums; a refund that names no payment does. */
 export function isOwnPayment(
   { paid, channelTradeNo }: Pick<OrderRow, 'paid' | 'channelTradeNo'>,
   payment: PaymentGivenBack | undefined,
@@ -296,7 +271,6 @@ function givenBackOfOther(
   };
 }
 
-/** A command about an existing refund. */
 export type RefundCommand =
   /** Records the start of a send before the channel is called. A repeated call has the same number and content. */
   | { readonly command: 'send' }
@@ -310,18 +284,14 @@ export type RefundCommand =
   | ByPerson<'paid_elsewhere'>
   /** An administrator declares that the channel will never make this refund. */
   | ByPerson<'failed_at_channel'>
-  /** A second administrator approves the refund. */
   | { readonly command: 'approve'; readonly facts: NewRefundFacts }
-  /** A second administrator rejects the refund. */
   | { readonly command: 'reject'; readonly reason: string }
-  /** No step is due. */
   | { readonly command: 'rest' };
 
 interface ByPerson<Name extends string> {
   readonly command: Name;
   readonly reason: string;
   readonly actor: string;
-  /** Whether the refund has an open exception. */
   readonly listed: boolean;
 }
 
@@ -337,7 +307,6 @@ interface Pair {
   readonly refund: RefundRow;
 }
 
-/** Decides how a command changes a refund. */
 function runRefundCommand(order: OrderRow, refund: RefundRow, command: RefundCommand, now: Date): Change | Refusal {
   return COMMANDS[command.command]({ order, refund }, command as never, now);
 }
@@ -357,10 +326,7 @@ const COMMANDS: { readonly [Name in RefundCommand['command']]: DecideCommand<Nam
       : { rule: null, refund: { nextCheckAt: null, leasedUntil: null } },
 };
 
-/**
- * Approves a refund that waits for approval, and schedules it. Rejects the approval if a dispute has meanwhile taken
- * the reserved amount.
- */
+/** Rejects the approval if a dispute has meanwhile taken the reserved amount. */
 function approve({ order, refund }: Pair, { facts }: Command<'approve'>, now: Date): Change | Refusal {
   if (refund.approval !== 'waiting' || refund.state !== 'pending') return STAY;
   if (order.refunded + order.refunding > order.paid) return { refuse: { code: 'refund_exceeds_refundable' } };
@@ -386,8 +352,7 @@ function reopen({ refund }: Pair, _command: Command<'reopen'>, now: Date): Chang
 }
 
 /**
- * Records a send before the channel is called. The first `sentAt` stays, so that a repeated call is identical. The
- * lease prevents a job from sending the refund at the same time.
+ * `sentAt` keeps its first value, so that a repeated call is identical. Until `leasedUntil`, no job sends the refund.
  */
 function sent(refund: RefundRow, now: Date): Touched {
   // If the channel has not refused the earlier call, the call can still reach the channel.
@@ -435,10 +400,7 @@ function retry({ order, refund }: Pair, { facts }: Command<'retry'>, now: Date):
   };
 }
 
-/**
- * Prepares the next attempt with another number, because the channel has ended or forgotten the refund with the current
- * number.
- */
+/** The channel has ended or forgotten the refund with the current number, so the next attempt gets a new number. */
 function nextNumber({ attempt }: RefundRow, now: Date) {
   const untried = { accepted: false, tries: 0, refusedAt: null, absentCount: 0, absentFirstAt: null, unknownAt: null };
   return { attempt: attempt + 1, channelRefundNo: null, sentAt: now, ...untried };
@@ -476,15 +438,12 @@ export function isForgotten(
   return tries > 0 && refundResendDays !== null && now > later(sentAt ?? createdAt, refundResendDays * 86_400);
 }
 
-/** Whether an administrator may end a refund manually: this depends on its state, age and exceptions. */
 function needsPerson(refund: RefundRow, listed: boolean, now: Date): boolean {
   const isOpen = refund.state === 'pending' || refund.state === 'processing';
   return refund.state === 'abnormal' || (isOpen && (listed || isRefundOverdue(refund, now)));
 }
 
-/**
- * Creates the command with which an administrator ends a refund as failed. The command releases the refund's amount.
- */
+/** Ends a refund as failed and releases its amount. */
 function endedByPerson(code: string) {
   return (
     { order, refund }: Pair,
@@ -528,20 +487,14 @@ function ofDispute(): Refusal {
   );
 }
 
-/**
- * Rejects a retry of a refund that was made in the channel's portal: the portal may still complete it, and the payer
- * would be paid twice.
- */
+/** The portal may still complete a refund that was made there, and a retry would pay the payer twice. */
 function madeElsewhere(): Refusal {
   return notRetryable(
     'The refund was made outside this service, which does not send it again. Resolve it, or make a new refund.',
   );
 }
 
-/**
- * Rejects releasing the amount of a refund that was made outside this service. The channel has another number for this
- * refund, so "not found" for our number proves nothing.
- */
+/** The channel has another number for a refund made outside this service, so "not found" for ours proves nothing. */
 function notReleased(): Refusal {
   return {
     refuse: {

@@ -4,7 +4,6 @@ import type { Money } from '../../money.ts';
 import type { ChannelLimits, Outcome } from '../channel.ts';
 import { takesMoney } from './transitions.ts';
 
-/** The reaction to an outcome (the channel's answer about an order), depending on the stored state of the order. */
 export type Decision =
   | 'accept' // the channel has accepted the order
   | 'note' // store the answer; the state does not change
@@ -80,10 +79,7 @@ export const DECISIONS: Readonly<Record<OrderState, Readonly<Record<Outcome['kin
 
 /** Facts that a decision about an order may need beyond its row; loaded on demand, under the order's lock. */
 export interface OrderFacts {
-  /**
-   * The number of another order that already has this payment of the channel. null = no other order has it; absent =
-   * not looked up.
-   */
+  /** The other order that already has this payment; null = no other order has it; absent = not looked up. */
   readonly owner?: string | null;
   /** Whether another order with the same merchantOrderNo can still be paid, or is paid. Absent = not looked up. */
   readonly sibling?: boolean;
@@ -96,14 +92,12 @@ export interface OrderFacts {
   readonly readmitted?: boolean;
 }
 
-/** What a decision about a new or repeated refund needs, besides the order row and the refund row. */
 export interface RefundFacts {
   /** The kind of the open exception that blocks refunds of this order; null = none. */
   readonly blockedBy: string | null;
   readonly limits: ChannelLimits;
 }
 
-/** An outcome (what the channel reported about an order), and the call or message that brought it. */
 export interface OrderReport {
   readonly outcome: Outcome;
   /**
@@ -111,11 +105,9 @@ export interface OrderReport {
    * job) or `notice` (a notification of the channel).
    */
   readonly cause: string;
-  /** Whether the outcome answers the first call about the order. */
   readonly isFirstResponse?: boolean;
 }
 
-/** An outcome with the order, facts and time that the decision uses. */
 export interface OutcomeContext<OutcomeOf extends Outcome = Outcome> {
   readonly order: OrderRow;
   readonly facts: OrderFacts;
@@ -124,11 +116,10 @@ export interface OutcomeContext<OutcomeOf extends Outcome = Outcome> {
   readonly now: Date;
 }
 
-/** The type of an outcome of the given kind, for example `OutcomeOf<'paid'>`. */
 export type OutcomeOf<Kind extends Outcome['kind']> = Extract<Outcome, { kind: Kind }>;
 
 /**
- * Returns the next fact (a field of `OrderFacts`) to load for the decision; undefined = all needed facts are loaded.
+ * Returns the name of the next fact (data beyond the order row) that the decision needs; undefined = all are loaded.
  */
 export function missingFact(
   order: OrderRow,

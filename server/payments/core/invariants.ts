@@ -9,7 +9,6 @@ export interface LedgerView {
   readonly refunds: readonly RefundRow[];
   /** The history entries of the order, one for each state change, sorted by `sequence`. */
   readonly transitions: readonly TransitionRow[];
-  /** The events of the order and of its refunds. */
   readonly events: readonly Pick<EventRow, 'type' | 'objectNo'>[];
   readonly exceptions: readonly OrderExceptionRow[];
   readonly disputes: readonly DisputeRow[];
@@ -160,10 +159,8 @@ const BILL_INVARIANTS = {
   bills: { promise: "the channels' bills that were read in the last five weeks agree" },
 } as const satisfies Readonly<Record<string, Promised>>;
 
-/** The invariants that `payctl audit` checks in a database. */
 export const INVARIANTS = { ...ORDER_INVARIANTS, ...COIN_INVARIANTS, ...BILL_INVARIANTS } as const;
 
-/** Rules that compare an order before and after one commit. */
 export const STEP_INVARIANTS = {
   kept: {
     promise: 'an order is never removed while it can still have money',
@@ -211,9 +208,7 @@ export const CHANNEL_INVARIANTS = {
   },
 } as const;
 
-/**
- * Rules for an order that does not change any more: no work is due, and no exception (a case for an operator) is open.
- */
+/** Rules for an order that has no due work and no open exception (a case for an operator). */
 export const END_INVARIANTS = {
   ended: {
     promise: 'every order and refund reaches a final state',
@@ -244,18 +239,13 @@ export const END_INVARIANTS = {
   },
 } as const;
 
-/** An invariant that does not hold. */
 export interface Broken {
   readonly name: string;
   readonly promise: string;
-  /** The values that violate the invariant. */
   readonly detail: string;
 }
 
-/**
- * Checks several invariants against the same values (`facts`), for example an order before and after a commit. Returns
- * the violated invariants.
- */
+/** Returns the invariants that the values (`facts`) violate. */
 export function brokenOf<Facts extends readonly unknown[]>(
   invariants: Readonly<Record<string, Promised & { breach: (...facts: Facts) => string | false }>>,
   ...facts: Facts
@@ -273,7 +263,6 @@ export function brokenOf<Facts extends readonly unknown[]>(
 export interface Reported {
   readonly paid: boolean;
   readonly closed: boolean;
-  /** Refund numbers in responses. */
   readonly refunds: readonly string[];
 }
 
@@ -317,7 +306,6 @@ function leftThere({ refunds, exceptions }: LedgerView): bigint {
   return sum(owed.filter((one) => isLeft(one) || isKnown(one)));
 }
 
-/** The channel's refunds that were not reversed. */
 function kept({ refunds }: ChannelLedgerView): readonly ChannelLedgerRefund[] {
   return refunds.filter(({ reversed }) => !reversed);
 }
@@ -340,7 +328,6 @@ function sum(all: readonly { amount: bigint }[]): bigint {
   return all.reduce((total, { amount }) => total + amount, 0n);
 }
 
-/** The first violation among rows, or false. */
 function ofEach<Row>(rows: readonly Row[], breach: (row: Row) => string | false): string | false {
   for (const row of rows) {
     const wrong = breach(row);

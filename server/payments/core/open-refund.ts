@@ -5,10 +5,7 @@ import type { LostMoney, RefundOutcome } from '../channel.ts';
 import type { OpenedRefund } from './transitions.ts';
 import { queueKeyOf, later } from './plan.ts';
 
-/**
- * The planned send time of a refund that waits for an approval. The time is so far in the future that no job sends the
- * refund.
- */
+/** The planned send time of a refund that waits for an approval, so that no job sends it. */
 const NEVER = new Date('9000-01-01T00:00:00.000Z');
 
 /** Whether a merchant or administrator requested the refund. Refunds that the service itself owes need no approval. */
@@ -21,7 +18,6 @@ export function isUnderWay({ state, approval }: Pick<RefundRow, 'state' | 'appro
   return (state === 'pending' || state === 'processing') && approval !== 'waiting';
 }
 
-/** The refunds and accepted disputes of an order. */
 export interface GivenBack {
   refunds: readonly Pick<RefundRow, 'amount' | 'origin' | 'state' | 'approval'>[];
   /** The disputes that the merchant accepted. `approved`: whether a second administrator approved the acceptance. */
@@ -51,29 +47,21 @@ export function needsApproval(
   return isRequested(request) && unapprovedOf(before) + request.amount > above;
 }
 
-/** The data of a refund that is to be created. */
 export interface RefundIntent {
   readonly refundNo: string;
   /** Minor units. */
   readonly amount: bigint;
-  /**
-   * The currency of the refund; absent = the currency of the order. It may differ for a second payment, which the
-   * order's sums do not include.
-   */
+  /** Absent = the currency of the order; another only for a second payment, which the order's sums do not include. */
   readonly currency?: string;
   readonly origin: RefundOrigin;
   readonly reason: string | null;
   readonly merchantRefundNo: string | null;
   readonly actor: string;
   readonly cause: string;
-  /** The earliest time to send the refund. */
   readonly dueAt: Date;
   /** Whether the caller sends the refund right after the commit; otherwise a job sends it. */
   readonly sentByCaller?: boolean;
-  /**
-   * Whether the refund returns a payment that the order's sums do not include. If so, the sums do not include the
-   * refund either.
-   */
+  /** Whether the refund returns a payment outside the order's sums; the sums then do not include the refund either. */
   readonly surplus?: boolean;
   /** The channel's id of the payment to refund; absent = the payment that the order's sums include. */
   readonly paymentNo?: string;
@@ -122,8 +110,8 @@ export function reservation({ sequence }: OrderRow, { refundNo, origin }: Refund
 }
 
 /**
- * The side effects of a refund that was stored as failed, but that the channel has made or is still making. As for a
- * new refund, they take back the payer's coins or the paid content. They never reject the refund.
+ * The side effects of a refund that was stored as failed, although the channel has made it or is making it. They never
+ * reject the refund.
  */
 export function reservedAgain({ sequence }: OrderRow, { refundNo }: RefundRow): EffectRun {
   return { name: `refund-reserved:${refundNo}:${sequence + 1}`, run: ['refundReserved'] };
@@ -167,10 +155,7 @@ export function externalSurplus(
   return { ...opened, row, sums: {}, raise: [] };
 }
 
-/**
- * Creates the row of a refund that was made outside this service (portal, dispute). The sums of the paid order include
- * the refund, and an exception is opened.
- */
+/** Creates the row of a refund made outside this service (portal, dispute); the order's sums include it. */
 export function externalRefund(
   order: OrderRow,
   outcome: Extract<RefundOutcome, { kind: 'succeeded' }>,
@@ -202,9 +187,7 @@ export function externalRefund(
   };
 }
 
-/**
- * Returns the sums of an order after a refund of `amount`. `reserved`: the part of `amount` that was reserved before.
- */
+/** Returns the sums of an order after a refund of `amount`, of which `reserved` was reserved before. */
 export function withRefunded(order: OrderRow, amount: bigint, reserved: bigint) {
   return withOverrun(order, { refunding: order.refunding - reserved, refunded: order.refunded + amount });
 }

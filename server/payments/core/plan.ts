@@ -13,10 +13,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86_400;
 
-/**
- * The waiting time before the n-th query about an order, in seconds, for each state of the order. The last value
- * repeats.
- */
+/** Seconds before the n-th query about an order, by its state; the last value repeats. */
 const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly number[]>> = {
   created: [5, 15, MINUTE, 5 * MINUTE, 30 * MINUTE, HOUR],
   pending: [15, 30, MINUTE, 3 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR],
@@ -24,8 +21,8 @@ const ORDER_STEPS: Readonly<Record<'created' | 'pending' | 'closing', readonly n
 };
 
 /**
- * Seconds before the n-th query about an in-store order (with the payer's code). The payer waits at the till, so the
- * first queries follow quickly.
+ * Seconds before the n-th query about an in-store order. Its payer waits at the till, so the first queries come
+ * quickly.
  */
 const TILL_STEPS = {
   created: [3, 5, 10, 30, MINUTE],
@@ -48,16 +45,12 @@ const APPROVED_GRACE_SECONDS = 10 * MINUTE;
 /** Seconds before the n-th query about a dispute; the last value repeats. */
 const DISPUTE_STEPS: readonly number[] = [10 * MINUTE, HOUR, 6 * HOUR];
 
-/**
- * An order counts as absent after the channel has answered "not found" twice. The second answer counts only if it
- * arrives at least this many seconds after the first answer.
- */
+/** The second "not found" answer counts only if it arrives at least this many seconds after the first answer. */
 export const ABSENCE_SECONDS = 60;
 
-/** An expired order starts to close this long after its expiry, so that it has expired by the channel's clock as well. */
+/** An expired order starts to close this long after its expiry, so that it has expired by the channel's clock too. */
 const EXPIRY_GRACE_SECONDS = 60;
 
-/** The fields of an order that decide when the order is queried next. */
 export interface Scheduled {
   state: OrderState;
   scene: Scene;
@@ -118,12 +111,11 @@ export function mayTakeApproved(
   return approvalAskedAt === null && now < (captures === 0 ? later(endOf(order), APPROVED_GRACE_SECONDS) : expiresAt);
 }
 
-/** When to query an undecided dispute next, because its notifications may be lost. */
+/** When to query an undecided dispute next. Queries are needed because the channel's notifications may be lost. */
 export function nextDisputeCheck(checks: number, now: Date): Date {
   return later(now, DISPUTE_STEPS[Math.min(checks, DISPUTE_STEPS.length - 1)]!);
 }
 
-/** The next automatic step of an order. */
 export type NextStep =
   | 'rest'
   | 'look_for_late_money'
@@ -136,10 +128,7 @@ export type NextStep =
   | 'expire'
   | 'ask';
 
-/**
- * Determines the next step of an order from its stored fields. `answer`: the channel's outcome, if the channel was just
- * queried.
- */
+/** Determines the next step from the stored fields and `answer`, the channel's outcome if it was just queried. */
 export function nextStep(order: OrderRow, now: Date, answer?: Outcome): NextStep {
   const { state, captureState } = order;
   if (state === 'paid') return 'rest';
@@ -163,7 +152,6 @@ export function isGone({ absentCount }: Pick<OrderRow, 'absentCount'>): boolean 
   return absentCount >= 2;
 }
 
-/** The next automatic step of a refund. */
 export type NextRefundStep = 'rest' | 'await_slot' | 'send' | 'confirm_refusal' | 'ask_if_done' | 'ask_if_known';
 
 /** Determines the next step of a refund from its stored fields. */
@@ -195,7 +183,7 @@ export function isOrderOverdue(order: Pick<OrderRow, 'expiresAt'>, now: Date): b
   return now >= later(endOf(order), ORDER_OVERDUE_SECONDS);
 }
 
-/** Whether a refund may be sent: it is reserved, does not wait for an approval, and the channel has not accepted it yet. */
+/** Whether a refund may be sent: it is reserved, waits for no approval, and the channel has not accepted it yet. */
 export function isSendable({ state, accepted, approval }: Pick<RefundRow, 'state' | 'accepted' | 'approval'>): boolean {
   return (state === 'pending' || state === 'processing') && !accepted && approval !== 'waiting';
 }

@@ -84,12 +84,10 @@ export const DISPUTE_TRANSITIONS = [
   ...DECIDED.flatMap((from) => UNDECIDED.map((to) => ({ rule: 'dispute_appealed', from, to }) as const)),
 ] as const satisfies readonly Transition<DisputeState>[];
 
-/** The name of a state change of an order, refund or dispute, as the three tables above list it. */
 type OrderRule = (typeof ORDER_TRANSITIONS)[number]['rule'];
 type RefundRule = (typeof REFUND_TRANSITIONS)[number]['rule'];
 export type DisputeRule = (typeof DISPUTE_TRANSITIONS)[number]['rule'];
 
-/** The states in which an order has ended. */
 const SETTLED_STATES: readonly OrderState[] = ['closed', 'failed', 'paid'];
 
 /** Whether the order has not ended. */
@@ -121,10 +119,6 @@ export function refundableOf(order: Pick<OrderRow, 'paid' | 'refunded' | 'refund
 /** A decided change of an order or refund. `apply` writes the whole change in one commit, or nothing. */
 export type Change = Touched | OrderTransition | RefundTransition;
 
-/**
- * The parts that every change may have in addition to the new values of order and refund: events, exceptions (cases for
- * an operator) and side effects.
- */
 interface Beside {
   /** The channel's answer that caused the change. It is stored in the history. */
   readonly outcome?: object;
@@ -132,36 +126,25 @@ interface Beside {
   readonly raise?: readonly Raised[];
   readonly resolve?: readonly Resolved[];
   readonly effects?: readonly EffectRun[];
-  /**
-   * A new refund, which a caller requested or which was made outside this service. It is created in the same commit,
-   * after all other writes.
-   */
+  /** A new refund; it is created in the same commit, after all other writes. */
   readonly open?: OpenedRefund;
   /** The job that starts immediately after the commit. Without `wake`, the job starts at its due time. */
   readonly wake?: 'capture';
 }
 
-/**
- * A change of fields other than state and sums, for example of a counter, a due time or a lease (the time until which
- * one job owns the row). It writes no history entry.
- */
+/** A change of fields other than state and sums. It writes no history entry. */
 export interface Touched extends Beside {
   readonly rule: null;
   readonly order?: Partial<Omit<OrderRow, MovedOfOrder>>;
   readonly refund?: Partial<Omit<RefundRow, MovedOfRefund>>;
 }
 
-/** A change of the state or the sums of an order. `rule`: the name of the transition in `ORDER_TRANSITIONS`. */
 export interface OrderTransition extends Beside {
   readonly rule: OrderRule;
   readonly order: Partial<OrderRow> & Pick<OrderRow, 'state'>;
   readonly refund?: undefined;
 }
 
-/**
- * A change of the state or the amount of a refund, with the new sums of its order. `rule`: the name of the transition
- * in `REFUND_TRANSITIONS`.
- */
 export interface RefundTransition extends Beside {
   readonly rule: RefundRule;
   readonly refund: Partial<RefundRow> & Pick<RefundRow, 'state'>;
@@ -172,7 +155,6 @@ type SumOfOrder = 'refunded' | 'refunding' | 'overrun';
 
 /** Fields of an order that change only by a transition that `ORDER_TRANSITIONS` or `REFUND_TRANSITIONS` lists. */
 export const MOVED_OF_ORDER = ['state', 'paid', 'refunded', 'refunding', 'overrun', 'sequence'] as const;
-/** Fields of a refund that change only by a transition that `REFUND_TRANSITIONS` lists. */
 export const MOVED_OF_REFUND = ['state', 'amount', 'surplus'] as const;
 type MovedOfOrder = (typeof MOVED_OF_ORDER)[number];
 type MovedOfRefund = (typeof MOVED_OF_REFUND)[number];
@@ -201,7 +183,6 @@ export interface Raised {
   readonly again?: true;
 }
 
-/** Open exceptions that the change resolves. */
 export interface Resolved {
   readonly where:
     | { readonly id: string }
@@ -212,7 +193,6 @@ export interface Resolved {
   readonly reason?: string;
 }
 
-/** A new refund, with the new sums of the order and the first history entry of the refund. */
 export interface OpenedRefund {
   readonly rule: 'refund_requested' | 'refund_elsewhere';
   readonly row: RefundRow;
@@ -225,7 +205,6 @@ export interface OpenedRefund {
   readonly wake?: boolean;
 }
 
-/** No change. */
 export const STAY: Touched = { rule: null };
 
 /** A command that the stored state does not allow; `refusalFor` (payments/errors.ts) turns it into an error. */

@@ -15,13 +15,9 @@ import type { Requester, Ports } from '../ports.ts';
 import { ChannelRefused, unknownOutcome } from '../errors.ts';
 import { refuseBesideRefund } from '../refunds/refund.ts';
 
-/**
- * A job queries the dispute this many seconds later, in case the calling process fails before it stores the channel's
- * answer.
- */
+/** Seconds until a job queries the dispute, in case the process fails before it stores the channel's answer. */
 const OWN_SECONDS = 30;
 
-/** The merchant's text about a dispute, and its evidence files. */
 export interface DisputeAnswer {
   text: string;
   files: readonly EvidenceFile[];
@@ -32,20 +28,14 @@ type DisputeCommand =
   | { command: 'accept'; text: string }
   | { command: 'finish'; result: ComplaintResult };
 
-/**
- * Removes `Waits` from the result type: only `accept` can wait for an approval, because answering and finishing return
- * no money.
- */
+/** Only `accept` can wait for an approval, because answering and finishing return no money. */
 async function neverWaits(command: Promise<DisputeRow | Waits>): Promise<DisputeRow> {
   const made = await command;
   if ('waits' in made) throw new Error('a dispute action other than accept waits for an approval');
   return made;
 }
 
-/**
- * The actions of administrators on disputes. Each action is stored first and then sent to the channel. Afterwards the
- * dispute is queried and its state is stored.
- */
+/** The actions of administrators on disputes; each is stored first, then sent, then checked by a query. */
 export function disputeActions(ports: Ports) {
   const check = checkDispute(ports);
   return {
@@ -99,9 +89,9 @@ export function disputeActions(ports: Ports) {
 }
 
 /**
- * Whether the queried dispute shows that the call succeeded, although its response was lost or was a refusal.
- * `isTaken`: the request was repeated under its Idempotency-Key, and the channel refused the repeated call. For an
- * answer, the state of the dispute is no proof, because some disputes never need an answer.
+ * Whether the channel has carried out the command. For `accept` and `finish`, the state of the dispute proves this.
+ * Some disputes never need an answer, so an answer also needs `isTaken`: the request was repeated under its
+ * Idempotency-Key, and the channel refused the repeated call.
  */
 function isDoneBy(command: DisputeCommand['command'], state: DisputeRow['state'], isTaken: boolean): boolean {
   if (command === 'accept') return state === 'lost';
@@ -136,8 +126,7 @@ async function recordAnswerIntent(
   await tx.disputes.update({ disputeNo }, patch);
   const intended = { ...dispute, ...patch };
   if (command.command === 'accept' && !isOver) {
-    // An open exception (a case for an operator) blocks refunds of the order from this commit on. The exception is
-    // opened, reopened or updated, depending on its state.
+    // An open exception (a case for an operator) blocks refunds of the order from this commit on.
     await raiseException(ports, tx, order, listedDispute(intended));
     await noteListed(tx, intended);
   }
@@ -146,7 +135,6 @@ async function recordAnswerIntent(
   return { order, dispute: intended, before: timesOf(dispute) };
 }
 
-/** When an answer and an acceptance were last sent to the channel. */
 type SentTimes = Pick<DisputeRow, 'answeredAt' | 'acceptedAt'>;
 
 function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {

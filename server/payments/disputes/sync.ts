@@ -27,8 +27,8 @@ export interface DisputePair {
 }
 
 /**
- * Locks the order, then the dispute; every transaction uses this sequence of locks. Throws 404 if the dispute does not exist or belongs to
- * another owner.
+ * Locks the order, then the dispute, in the sequence of every transaction. Throws 404 if the dispute does not exist or
+ * belongs to another owner.
  */
 export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Promise<DisputePair> {
   const found = await tx.disputes.find({ disputeNo, ...(owner === 'any' ? {} : owner) });
@@ -38,10 +38,7 @@ export async function lockDispute(tx: Tx, disputeNo: string, owner: Owner): Prom
   return { order, dispute };
 }
 
-/**
- * Stores the channel's answer about a dispute while the order is locked: reads the dispute and the refunds of the
- * order, decides the change, and writes it.
- */
+/** Decides and stores what the channel's answer about a dispute changes, while the order is locked. */
 export async function settleDispute(
   ports: Ports,
   tx: Tx,
@@ -95,10 +92,9 @@ interface DisputeSource {
   from: NotificationChannel;
 }
 
-/** The result of handling a channel's message that names a dispute. */
 type DisputeMessageResult = 'settled' | 'irrelevant' | 'unknown_order' | 'not_genuine' | 'unconfirmed';
 
-/** Handles a message that names a dispute: queries the channel, outside any transaction, and stores the channel's answer. */
+/** Handles a message that names a dispute: queries the channel, outside any transaction, and stores its answer. */
 export function applyDisputeHint(ports: Ports) {
   return async (
     source: DisputeSource,
@@ -137,10 +133,7 @@ function settleDisputeHint(ports: Ports, source: DisputeSource, dispute: Channel
   });
 }
 
-/**
- * The order of a dispute. An unknown dispute is matched by the number of its payment, or by the order number if the
- * channel sends it.
- */
+/** An unknown dispute is matched by the number of its payment, or by the order number if the channel sends it. */
 async function findDisputed(
   tx: ReadTx,
   { payWay, from }: DisputeSource,
@@ -163,17 +156,14 @@ function readDispute(channel: Channel, channelDisputeNo: string): Promise<Disput
   return channel.disputes?.read(channelDisputeNo) ?? Promise.resolve({ kind: 'absent' });
 }
 
-/**
- * The result of a search for the disputes of an order. `disputes`: the ids, at the channel, of the disputes that the
- * search found and stored.
- */
+/** `disputes`: the channel's ids of the disputes that the search found and stored. */
 type DisputesAnswer =
   | { kind: 'found'; disputes: readonly string[] }
   | { kind: 'absent' | 'pending' | 'not_asked' }
   | { kind: 'refused'; code: string; reason: string }
   | Extract<DisputeOutcome, { kind: 'unknown' }>;
 
-/** The most pages read from the list of disputes of one payment. */
+/** Maximum number of pages that are read from the list of disputes of one payment. */
 const MOST_PAGES_OF_A_PAYMENT = 20;
 
 /** Queries all disputes about the payment of an order and stores each answer; stops at the first unusable answer. */
@@ -223,18 +213,12 @@ async function listAll(channel: Channel, channelTradeNo: string): Promise<Disput
   return { kind: 'found', disputes };
 }
 
-/**
- * Turns a refusal by the channel into the final result `refused`, for example if the account may not read disputes. A
- * retry would be refused too.
- */
+/** A refusal is final, for example if the account may not read disputes: a retry would be refused too. */
 function refusedOr<Answer extends DisputesAnswer>(answer: Answer): DisputesAnswer {
   return answer.kind === 'unknown' && answer.refusal ? { kind: 'refused', ...answer.refusal } : answer;
 }
 
-/**
- * Creates the function that queries one dispute and stores the answer. A job calls the function when the query is due;
- * a command of an administrator calls it immediately.
- */
+/** Creates the function that queries one dispute and stores the answer. */
 export function checkDispute(ports: Ports) {
   return async (disputeNo: string): Promise<void> => {
     const read = await ports.store.read(async (tx) => {
@@ -280,9 +264,7 @@ const MOST_READ = 500;
 
 /**
  * Creates the function that searches for recently changed disputes at every account, because a notification may be
- * lost. A listed dispute is read again if its entry in the channel's list changes, or after a day. The channel may list
- * a dispute before its details can be read; the next searches then read the dispute again. An account that does not
- * answer is queried in the next search.
+ * lost. The channel may list a dispute before its details can be read; the next searches then read it again.
  */
 export function findDisputes(ports: Ports) {
   const readAndSettle = applyDisputeHint(ports);
@@ -341,7 +323,7 @@ export function findDisputes(ports: Ports) {
   }
 }
 
-/** The most disputes remembered in memory; the least recently read are removed first. */
+/** Maximum number of disputes kept in memory. The least recently read disputes are removed first. */
 const MOST_MARKS = 50_000;
 const FRESH_SECONDS = 86_400;
 /**
@@ -350,10 +332,7 @@ const FRESH_SECONDS = 86_400;
  */
 const MOST_MISSES = 3;
 
-/**
- * Remembers the disputes that this process has read in the last day. Other processes, or this process after a restart,
- * read them again.
- */
+/** Remembers the disputes that this process has read in the last day; after a restart they are read again. */
 function rememberMarks(now: () => Date) {
   const marks = new Map<string, { mark: string; at: Date; misses: number }>();
   const known = (key: string, mark: string) => {

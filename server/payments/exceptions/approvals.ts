@@ -63,16 +63,12 @@ export async function waitAbove(
   return row;
 }
 
-/** The functions that run an approved action, one for each kind of action. */
 type ApprovedActions = Record<
   ActionAbove['kind'],
   (requester: Requester, number: string, reason: string) => Promise<object | Waits>
 >;
 
-/**
- * Operations on approvals: list, read, approve and reject. An approval is the decision of a second administrator about
- * a refund, or about another action that returns money.
- */
+/** Operations on approvals: a second administrator decides about a refund or another action that returns money. */
 export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   const send = sendRefund(ports);
   const { store, now } = ports;
@@ -88,10 +84,7 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
       }),
     readApproval: (refundNo: string) =>
       store.read(async (tx) => viewApproval(required(await tx.approvals.find({ refundNo })))),
-    /**
-     * Approves a refund and sends it, or approves an action and runs it. Throws 403 for the requesting administrator, and for an
-     * administrator who is not independent of the requester.
-     */
+    /** Throws 403 for the requesting administrator, and for one who is not independent of the requester. */
     async approve(requester: Requester, refundNo: string): Promise<ApprovalView> {
       const found = await store.read((tx) => tx.approvals.find({ refundNo }));
       if (found && found.kind !== 'refund') return approveAction(requester, found.kind, refundNo);
@@ -135,9 +128,8 @@ export function refundApprovals(ports: Ports, actions: ApprovedActions) {
   };
 
   /**
-   * Approves an action and runs it in the name of the approving administrator. If the channel refuses the action, it
-   * can be repeated with the same approval. If the amount has grown since the request, the action waits for a new
-   * approval; the approving administrator counts as the requester of the new approval.
+   * If the channel refuses the action, it can be repeated with the same approval. If the amount has grown since the
+   * request, the action waits for a new approval, whose requester is the approving administrator.
    */
   async function approveAction(requester: Requester, kind: ActionAbove['kind'], number: string): Promise<ApprovalView> {
     const approval = await store.transaction(async (tx) => {
@@ -192,8 +184,9 @@ function required(approval: ApprovalRow | undefined): ApprovalRow {
 }
 
 /**
- * Throws 403 unless the approving administrator is independent of the requester: the approver's account is older than the request, the
- * requester did not make that account, and no administrator has recently made or changed the accounts of both.
+ * Throws 403 unless the approving administrator is independent of the requester: the approver's account is older than
+ * the request, the requester did not make that account, and no administrator has recently made or changed the accounts
+ * of both.
  */
 async function requireIndependent(
   { now }: Pick<Ports, 'now'>,
@@ -222,7 +215,6 @@ async function requireIndependent(
 
 const hint = 'Another administrator has to approve it.';
 
-/** An approval as the API returns it. */
 export type ApprovalView = ReturnType<typeof viewApproval>;
 
 /** Converts an approval for the API; amounts in major and minor units. */

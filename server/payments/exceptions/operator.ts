@@ -28,9 +28,7 @@ import { findOrder, findRefund } from '../view.ts';
 import { requireConfirmedAbove, retryRefund, sendRefund } from '../refunds/refund.ts';
 import { invalidAction } from '../errors.ts';
 
-/** The actions of an administrator on an exception. */
 export type ExceptionAction = 'acknowledge' | 'refund' | 'accept' | 'close' | 'retry';
-/** The actions by which an administrator ends a refund. */
 export type RefundAction = 'paid_elsewhere' | 'release' | 'failed_at_channel';
 
 /** A resolved exception, and the refund to send now. */
@@ -66,7 +64,6 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findOrder(tx, orderNo, requester.owner));
   }
 
-  /** Runs the next step of one refund now, for example a query, without waiting for its due time. */
   async function syncRefund(requester: Requester, refundNo: string): Promise<RefundRow> {
     await ports.store.transaction(async (tx) => {
       await findRefund(tx, refundNo, requester.owner);
@@ -76,10 +73,7 @@ export function operatorRepairs(ports: Ports) {
     return ports.store.read((tx) => findRefund(tx, refundNo, requester.owner));
   }
 
-  /**
-   * Sends a failed or overdue refund again; `core/decide-refund.ts` chooses the refund number. For an abnormal refund,
-   * the channel is asked to repeat the refund. A channel that has no call for this is only queried.
-   */
+  /** For an abnormal refund, the channel is asked to repeat it; a channel that has no call for this is only queried. */
   async function retryOne(requester: Requester, refundNo: string): Promise<Pair> {
     const via = { cause: 'retry', actor: requester.actor };
     const again = async (tx: Tx) => {
@@ -227,10 +221,7 @@ export function operatorRepairs(ports: Ports) {
     if (command.command === 'accept') requireConfirmedAbove(ports, requester, order, order.amount);
   }
 
-  /**
-   * Plans to send the confirmation of delivery to the channel again. Returns undefined if the exception is not about
-   * such a confirmation.
-   */
+  /** Returns undefined if the exception is not about a confirmation of delivery. */
   async function retryConfirmation(
     requester: Requester,
     id: string,
@@ -248,7 +239,7 @@ export function operatorRepairs(ports: Ports) {
     });
   }
 
-  /** Runs a due side effect and returns the exception. The exception stays open, with the new error, if the side effect failed again. */
+  /** The exception stays open, with the new error, if the side effect failed again. */
   async function retryEffect(requester: Requester, id: string, reason: string): Promise<OrderExceptionRow> {
     const { orderNo } = await ports.store.transaction(async (tx) => {
       const found = await tx.exceptions.find({ id });
@@ -302,23 +293,17 @@ function refuseUnlessWon({ disputeNo, state }: DisputeRow, { sequence }: OrderRo
   return sequence;
 }
 
-/**
- * The error if the order changed while the channel was queried. The channel's answer may then describe an older state
- * of the order.
- */
+/** The channel's answer may describe an older state of the order. */
 function changedMeanwhile(): Conflict {
   return new Conflict('changed_meanwhile', 'The order changed while the channel was queried; read the refund again.');
 }
 
-/**
- * Whether the exception reports a payment with a wrong amount, and another order now has this payment. If so, this
- * order neither accepts nor refunds the payment.
- */
+/** If another order now has the payment with the wrong amount, this order neither accepts nor refunds it. */
 async function isAnothers(tx: Tx, order: OrderRow, { kind, dedupe }: OrderExceptionRow): Promise<boolean> {
   return kind === 'amount_mismatch' && (await ownerOf(tx, order, dedupe)) !== null;
 }
 
-/** Throws 400 if a part of the payment was refunded in the channel's portal: the whole payment can then be neither refunded nor accepted. */
+/** A payment that was partly refunded in the channel's portal can neither be refunded in full nor accepted (400). */
 async function refusePartlyBack(tx: Tx, { orderNo, dedupe: paymentNo }: OrderExceptionRow, { command }: OrderCommand) {
   if (command !== 'refund_payment' && command !== 'accept') return;
   if ((await tx.refunds.count({ orderNo, paymentNo, origin: 'channel', state: 'succeeded' })) === 0) return;
@@ -345,10 +330,7 @@ function resolvedAlready(): Conflict {
   return new Conflict('exception_resolved', 'The exception is already resolved.');
 }
 
-/**
- * Throws 400 if the refund of the exception is abnormal or overdue. The exception is then resolved only by retrying or
- * resolving the refund.
- */
+/** The exception of an abnormal or overdue refund is resolved only by retrying or resolving the refund. */
 async function refuseWhileAbnormal(tx: Tx, { refundNo, kind }: OrderExceptionRow): Promise<void> {
   const refund = refundNo === null ? undefined : await tx.refunds.find({ refundNo });
   const isOpen = refund?.state === 'pending' || refund?.state === 'processing';

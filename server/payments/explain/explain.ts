@@ -11,14 +11,12 @@ import { hasSibling, loadRefundFacts } from '../settle.ts';
 import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
 import { refundableOf } from '../core/transitions.ts';
 
-/** The next automatic step, and its time. */
 interface NextStep {
   action: string;
   /** The time of the step (RFC 3339); null = the step is running now. */
   at: string | null;
 }
 
-/** The reasons for the state of an order and its refunds, and the next steps. */
 export interface Explanation {
   orderNo: string;
   status: string;
@@ -28,10 +26,7 @@ export interface Explanation {
   fix: string | null;
   askedBy: string;
   expiresAt: string;
-  /**
-   * The amounts of the order in minor units. `kept` is the amount that the merchant keeps: paid = refunded + refunding
-   * + kept.
-   */
+  /** Minor units. `kept` is the amount that the merchant keeps: paid = refunded + refunding + kept. */
   equation: { currency: string; paid: number; refunded: number; refunding: number; kept: number; refundable: number };
   refunds: {
     refundNo: string;
@@ -68,16 +63,12 @@ interface Explained {
   exceptions: readonly OrderExceptionRow[];
   sibling: boolean;
   facts: RefundFacts;
-  /** The lines of the channel's bills about the order. */
   lines?: readonly BilledLine[];
   differences?: readonly BillDifferenceRow[];
   refused?: ShownRefusal | null;
 }
 
-/**
- * Creates the function that explains an order. It reads the stored rows and calls the functions that decide about
- * orders. The channel is not queried.
- */
+/** Creates the function that explains an order from the stored rows; the channel is not queried. */
 export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
   const { store, now, channels, simulated } = ports;
   return async (requester: Requester, orderNo: string): Promise<Explanation> => {
@@ -171,10 +162,7 @@ function explainRefund(
   };
 }
 
-/**
- * Returns the next step with its due time. While a job is working on the row (`leasedUntil`), the step counts as
- * running.
- */
+/** While a job is working on the row (`leasedUntil`), the step counts as running. */
 function stepOf(
   action: string,
   { nextCheckAt, leasedUntil }: { nextCheckAt: Date | null; leasedUntil: Date | null },

@@ -6,10 +6,7 @@ import { isExternal } from '../core/open-refund.ts';
 import { type NextRefundStep, type NextStep, endOf, nextRefundStep, nextStep } from '../core/plan.ts';
 import { majorText } from '../../money.ts';
 
-/**
- * Texts for PayPal's reasons why a capture is pending (`status_details.reason` of a capture in PayPal's Payments API
- * v2).
- */
+/** Texts for PayPal's `status_details.reason` of a pending capture (Payments API v2). */
 const HELD_WORDS: Readonly<Record<string, string>> = {
   ECHECK: "The payer's eCheck has not cleared yet",
   TRANSACTION_APPROVED_AWAITING_FUNDING: 'The payer still has to send the money to the channel',
@@ -22,7 +19,6 @@ const HELD_WORDS: Readonly<Record<string, string>> = {
   CHARGEBACK: 'The payer has taken the money back at the bank',
 };
 
-/** The stored rows and settings from which the situation of an order is determined. */
 interface Scene {
   order: OrderRow;
   exceptions: readonly OrderExceptionRow[];
@@ -33,7 +29,6 @@ interface Scene {
   sibling: boolean;
 }
 
-/** The reason for an order's state, its next step, and a command for the operator. */
 interface Situation {
   code: string;
   reason: string;
@@ -122,10 +117,7 @@ function held(scene: Scene): Situation {
   };
 }
 
-/**
- * The situation after the channel refused a capture and the payer can choose another payment method; undefined in any
- * other case.
- */
+/** The channel refused a capture and the payer can choose another payment method; undefined in any other case. */
 function declined({ approvalsAsked, captureReason, approvalAskedAt }: OrderRow): Situation | undefined {
   if (approvalsAsked === 0 || captureReason === null) return undefined;
   const left = MOST_APPROVALS_ASKED - approvalsAsked;
@@ -261,10 +253,7 @@ function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situati
   };
 }
 
-/**
- * A sentence that says whether a payment that arrives now would be accepted or refunded. `decideOrder`, which also
- * decides about real payments, gives the answer.
- */
+/** `decideOrder`, which also decides about real payments, says what happens to a payment that arrives now. */
 function ifPaidNow({ order, sibling, now }: Scene): string {
   const amount = { minor: order.amount, currency: order.currency };
   const outcome = { kind: 'paid', channelNo: order.channelTradeNo ?? 'now', amount, at: now } as const;
@@ -286,7 +275,6 @@ function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order:
   return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency);
 }
 
-/** The reason for a refund's state, its next step, and a command for the operator. */
 interface RefundSituation {
   code: string;
   reason: string;

@@ -6,18 +6,11 @@ import { type Money, exponentOf } from '../../money.ts';
 import { type Arrived, type Ports, speaksFor } from '../ports.ts';
 import { lockOrder, ownerOf, settleLocked, settling } from '../settle.ts';
 
-/**
- * A key is new for this many seconds after an administrator trusted it. If a new key verified a payment, a query must
- * confirm the payment.
- */
+/** A query must confirm a payment whose verifying key was trusted less than this many seconds ago. */
 const YOUNG_SECONDS = 24 * 3600;
 
 type Paid = Extract<Outcome, { kind: 'paid' }>;
 
-/**
- * Whether the outcome of a notification may be stored. A payment must first be confirmed by a query if its amount is
- * above `Channels.ConfirmAbove`, or if an administrator trusted the verifying key only recently.
- */
 type ConfirmNotification = (arrived: Arrived) => Promise<boolean>;
 
 /**
@@ -61,10 +54,7 @@ export function needsConfirmation(
   return since !== null && now() < later(since, YOUNG_SECONDS);
 }
 
-/**
- * Finds the order that the notification can change. undefined = the notification changes no order, so the channel is
- * not queried.
- */
+/** Undefined = the notification changes no order, so the channel is not queried. */
 async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow | undefined> {
   const { payWay, notification } = arrived;
   const { orderNo, notificationId, account } = notification;
@@ -77,7 +67,6 @@ async function pinnedOrder({ store }: Ports, arrived: Arrived): Promise<OrderRow
   });
 }
 
-/** Whether another order already has the payment. */
 async function isAnothers({ store }: Ports, order: OrderRow, { channelNo }: Paid): Promise<boolean> {
   return (await store.read((tx) => ownerOf(tx, order, channelNo))) !== null;
 }

@@ -42,8 +42,8 @@ import { type NotificationRefusal, changeFor, nearestRefusal } from '../notifica
 const MOST_IN_A_MINUTE = 5;
 
 /**
- * Limits the downloads of keys and certificates that have no result, per sender address. Anyone can send a notification
- * that names unknown keys, and each causes a download.
+ * Limits the key downloads for each sender. Anyone can send notifications that name unknown keys, and each notification
+ * causes a download.
  */
 function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   let minute = 0;
@@ -64,7 +64,6 @@ function createFetchBudgets(now: () => Date): (address: string) => FetchBudget {
   }
 }
 
-/** The result of handling a notification. `ack`: the reply to the channel. */
 export interface NotificationResult {
   ack: NotificationAck;
   result:
@@ -81,7 +80,6 @@ export interface NotificationResult {
     | 'not_configured';
 }
 
-/** The reply to the channel for each result; after `again` the channel repeats the notification. */
 const VERDICTS: Readonly<Record<NotificationResult['result'], NotificationVerdict>> = {
   settled: 'accepted',
   duplicate: 'accepted',
@@ -96,16 +94,10 @@ const VERDICTS: Readonly<Record<NotificationResult['result'], NotificationVerdic
   unknown_recent: 'again',
 };
 
-/**
- * Channels repeat a notification for about this long. An order whose number is younger may not be stored yet. For such
- * an order number, the channel must repeat the notification.
- */
+/** Channels repeat a notification for about this long. An order whose number is younger may not be stored yet. */
 const RECENT_SECONDS = 3 * 86_400;
 
-/**
- * The result of the transaction that stored a notification. `lookup`: the id of a query about a refund that the service
- * makes next.
- */
+/** `lookup`: the id of a stored query about a refund. The service runs this query next. */
 interface Settled {
   result: NotificationResult['result'];
   order?: OrderRow;
@@ -190,8 +182,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Handles a notification about a dispute. The notification does not name the order. Therefore the channel is queried
-   * with each configuration of the account, beginning with the configuration that verified the notification.
+   * The notification does not name the order, so each configuration of the account is tried. The configuration that
+   * verified the notification is tried first.
    */
   async function applyDisputeMessage(
     to: { project: string; payWay: PayWay },
@@ -228,10 +220,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     });
   }
 
-  /**
-   * Makes the query that a stored notification requires, immediately after the commit. If the process crashes before
-   * the query, nothing is lost: the database contains the due query, and a job makes it.
-   */
+  /** If the process crashes before the query, nothing is lost: a job makes the due query. */
   async function follow({ result, order, lookup }: Settled, { refundNo, refund }: Notification): Promise<void> {
     if (!order) return;
     const own = refundNo && !refund ? await ports.store.read((tx) => findByNumber(tx, refundNo)) : undefined;
@@ -240,10 +229,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     else if (result === 'hint') await queryOrder(order);
   }
 
-  /**
-   * Queries the channel about a refund. An error is only logged, because the notification is stored and must be
-   * acknowledged.
-   */
+  /** An error is only logged, because the notification is stored and must be acknowledged. */
   async function lookUpNow({ orderNo }: OrderRow, lookup: string): Promise<void> {
     try {
       await runLookup(lookup);
@@ -252,18 +238,14 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     }
   }
 
-  /**
-   * Queries the channel about the order. For a paid order the answer also shows refunds that were made outside this
-   * service.
-   */
+  /** For a paid order the answer also shows refunds that were made outside this service. */
   async function queryOrder(order: OrderRow): Promise<void> {
     if (order.paid === 0n) return check(order.orderNo, { cause: 'check', actor: `channel:${order.payWay}` });
     await refresh(order, { cause: 'notice', actor: `channel:${order.payWay}` });
   }
 
   /**
-   * Stores the outcome of a notification if its account, mode, project and payee match the order. One commit contains
-   * the row that detects duplicates, the change of the order, and the planned queries about refunds (lookups).
+   * One commit contains the row that detects duplicates, the change of the order, and the planned lookups of refunds.
    */
   async function settleNotification(
     tx: Tx,
@@ -299,10 +281,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'settled', order: settled, lookup };
   }
 
-  /**
-   * Handles a verified message about an unknown order. The order may belong to another system at the account, may be
-   * lost after a restored backup, or may not be visible yet.
-   */
+  /** The order may belong to another system at the account, be lost after a restored backup, or not be visible yet. */
   async function unknownOrder(
     tx: Tx,
     where: { project: string; payWay: PayWay },
@@ -316,8 +295,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Handles a message without an outcome: the order and the named refund must be queried. If the message reports a
-   * reversal that a query does not show, an exception (a case for an operator) is opened immediately.
+   * A reversed refund opens an exception (a case for an operator) immediately, because a query does not show the
+   * reversal.
    */
   async function hint(tx: Tx, found: OrderRow, notification: Notification): Promise<Settled> {
     const { approvalAskedAt: refusedAt } = found;
@@ -337,8 +316,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Handles a refund that the payer's bank refused. The money is then in the payer's account at the channel. An
-   * exception is opened; the refund does not change.
+   * The payer's bank refused the refund, so the money is in the payer's account at the channel. An exception is opened,
+   * and the refund does not change.
    */
   async function bankRefused(tx: Tx, order: OrderRow, { refundNo: number, event }: Notification): Promise<Settled> {
     if (number === null) return { result: 'irrelevant' };
@@ -381,10 +360,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
     return { result: 'settled', order, lookup };
   }
 
-  /**
-   * Reports a verified notification to `onNotification`. If the order or dispute belongs to another account, the
-   * notification is reported as refused.
-   */
+  /** A notification about an order or dispute of another account is reported as refused. */
   function noted(
     of: { project: string; payWay: PayWay },
     notification: Notification,
@@ -423,8 +399,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * Reads the notification with the configuration of its order, otherwise with the first configuration that verifies it, because several
-   * configurations may share one key.
+   * Reads a notification with the configuration of its order. If no configuration fits the order, the first one that
+   * verifies the notification is used. Several configurations may share one key.
    */
   async function readWithAny(
     to: { project: string; payWay: PayWay },
@@ -455,7 +431,6 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 }
 
-/** A verified notification, the configuration that verified it, and the rows that it concerns. */
 interface Read {
   notification: Notification;
   from: NotificationChannel;
@@ -474,10 +449,7 @@ async function findAbout(tx: ReadTx, payWay: PayWay, notification: Notification)
   return { order, refund: notification.refundNo === null ? undefined : await findByNumber(tx, notification.refundNo) };
 }
 
-/**
- * Connects the work on a notification with a distributed trace: the trace of the request that created the refund or,
- * without a refund, the trace of the pay request.
- */
+/** Joins the trace of the request that created the refund or, without a refund, of the pay request. */
 function spanOf(payWay: PayWay, about: About | undefined): SpanAbout {
   const { order, refund } = about ?? {};
   const attributes = { 'pay.pay_way': payWay, 'pay.order_no': order?.orderNo, 'pay.refund_no': refund?.refundNo };
@@ -489,10 +461,7 @@ function numberOf({ refundId, refundNo }: Notification): string | null {
   return refundId ?? refundNo;
 }
 
-/**
- * The refund that a notification names without a result. Returns undefined if the channel need not be queried about the
- * refund.
- */
+/** Undefined = the channel need not be queried about the refund. */
 async function namedRefund(tx: Tx, { orderNo }: OrderRow, notification: Notification): Promise<Named | undefined> {
   const number = numberOf(notification);
   if (number === null) return undefined;
@@ -509,14 +478,14 @@ function totalOf(order: OrderRow, { outcome }: Notification): bigint | undefined
   return outcome.refundedTotal;
 }
 
-/** Whether a known refund must be queried: it is stored as failed, or the channel reports changes of finished refunds (PayPal). */
+/** A failed refund is queried, and any refund of a channel that reports changes of finished refunds (PayPal). */
 function mustBeQueried({ state }: RefundRow, { refundId, reversed }: Notification): boolean {
   return !reversed && (state === 'failed' || refundId !== undefined);
 }
 
 /**
- * Removes the information about refunds from the outcome of a notification. The channel is queried about the refund
- * anyway, so this information need not open an exception (a case for an operator) about unknown refunds.
+ * Removes the refund data from a payment's outcome. The refund is queried anyway, so no exception about unknown refunds
+ * is needed.
  */
 function withoutHint({ outcome }: Notification): Outcome | undefined {
   if (outcome?.kind !== 'paid') return outcome;

@@ -40,10 +40,7 @@ export function renewCredential(ports: Ports) {
   };
 }
 
-/**
- * If the channel answered less than this many seconds ago, a query returns the stored order without calling the
- * channel.
- */
+/** If the channel answered less than this many seconds ago, a query does not call the channel. */
 const FRESH_SECONDS = 5;
 
 /** An order after a query; `stale`: the channel did not answer in time. */
@@ -56,10 +53,7 @@ export interface Seen {
   around?: Around;
 }
 
-/**
- * Reads an order; if it is open, the channel is queried first. `stale` = the channel did not answer in time. An expired
- * payment link is renewed.
- */
+/** If the order is open, the channel is queried first, and an expired payment link is renewed. */
 export type QueryPayment = (requester: Requester, orderNo: string) => Promise<Seen>;
 
 /** Creates the function that queries orders. */
@@ -116,7 +110,7 @@ export function capturePayment(ports: Ports) {
     return settle(ports, orderNo, answer, { ...via, cause: 'capture' });
   };
 
-  /** Records the start of a capture under the order's lock, so that only one runs. No capture starts after a close was requested. */
+  /** Runs under the order's lock, so that only one capture starts; none starts after a close was requested. */
   function recordCaptureIntent(
     orderNo: string,
     via: Via,
@@ -138,10 +132,7 @@ export function capturePayment(ports: Ports) {
     );
   }
 
-  /**
-   * Queries the channel about a capture whose result is unknown. If the channel does not know the capture, the next
-   * attempt uses a new number for the capture.
-   */
+  /** If the channel does not know the capture, the next attempt uses a new number for the capture. */
   async function settleDoubt(order: OrderRow, via: Via): Promise<OrderRow> {
     const seen = await refresh(order, via);
     if (seen.stale || seen.order.state === 'paid') return seen.order;
@@ -190,10 +181,7 @@ function recordCloseIntent(
   return recordIntent(ports, work, (order) => order);
 }
 
-/**
- * Calls the channel to close the order, and stores the outcome. If the channel does not confirm the close, the order is
- * queried.
- */
+/** If the channel does not confirm the close, the order is queried. */
 function pursueClose(ports: Ports) {
   const refresh = refreshOrder(ports);
   return async (order: OrderRow, via: Via): Promise<OrderRow> => {
@@ -211,10 +199,7 @@ function pursueClose(ports: Ports) {
     return (await refresh(settled, via)).order;
   };
 
-  /**
-   * Records a close that may return a payment to the payer, before the close is sent. The record ensures that only one
-   * such close runs at a time. After a crash, the close is continued.
-   */
+  /** A close that may return a payment is recorded before it is sent: only one runs, and a crash does not lose it. */
   async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
     if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
     return ports.store.transaction(async (tx) => {
@@ -229,10 +214,7 @@ const CHECK = { cause: 'check', actor: 'service' };
 const EXPIRY = { cause: 'expiry', actor: 'service' };
 const LATE = { cause: 'late-check', actor: 'service' };
 
-/**
- * Runs the due steps of one order: query, expire, close, capture, look for a late payment. Never sends a create call.
- * `via`: the cause of the call, if the caller is not a job.
- */
+/** Runs the due steps of one order (query, expire, close, capture, late payment); never sends a create call. */
 export function checkOrder(ports: Ports) {
   const refresh = refreshOrder(ports);
   const capture = capturePayment(ports);
@@ -252,7 +234,6 @@ export function checkOrder(ports: Ports) {
     await follow(seen, nextStep(seen, ports.now(), reported), via);
   }
 
-  /** Runs the step that is due after the query. The order was still open when the channel was queried. */
   async function follow(order: OrderRow, step: ReturnType<typeof nextStep>, via: Via): Promise<void> {
     if (order.state === 'closing') return;
     if (step === 'capture' || step === 'settle_capture') await capture(order.orderNo, via);
@@ -261,10 +242,7 @@ export function checkOrder(ports: Ports) {
     if (closing.state === 'closing') await close(closing);
   }
 
-  /**
-   * Repeats the close until the channel confirms it. Also ends the close if the order has expired at the channel, and
-   * the channel has then answered "not found" twice.
-   */
+  /** Repeats the close until the channel confirms it, or has answered "not found" twice after the expiry. */
   async function close(order: OrderRow): Promise<void> {
     if (nextStep(order, ports.now()) === 'settle_capture') await capture(order.orderNo, CHECK);
     const seen = await pursue(order, order.closeReason === 'expired' ? EXPIRY : CHECK);
@@ -272,8 +250,7 @@ export function checkOrder(ports: Ports) {
   }
 
   /**
-   * Queries an ended order, because the notification of a late payment may be lost. If the order can still be paid at
-   * the channel, it is closed there.
+   * The notification of a late payment may be lost. If the order can still be paid at the channel, it is closed there.
    */
   async function lookForLateMoney(order: OrderRow): Promise<void> {
     const { order: seen, reported } = await refresh(order, LATE);

@@ -45,18 +45,13 @@ export interface PayerOrder {
   secondsLeft: number;
   /** The payment link or code; null if the order cannot be paid. */
   payment: PayHint | null;
-  /**
-   * Whether the payment link expires within minutes. If so, the page links to an address of this service that renews
-   * the payment link.
-   */
+  /** Whether the link expires within minutes; the page then links to an address of this service that renews it. */
   isBrief: boolean;
   returnUrl: string | null;
 }
 
-/** The fields that the payer's page polls. */
 export type PayerProgress = Pick<PayerOrder, 'state' | 'secondsLeft'>;
 
-/** The operations that the payer's pages call. */
 interface PayerActions {
   query(requester: Requester, orderNo: string): Promise<unknown>;
   capture(order: OrderRow, cause: string): Promise<unknown>;
@@ -65,10 +60,7 @@ interface PayerActions {
   projectName(code: string): Promise<string | null>;
 }
 
-/**
- * The exceptions after which a refund waits for an administrator. While one is open, the page does not show the refund
- * as in progress.
- */
+/** While one of these exceptions is open, the refund waits for an administrator and is not shown as in progress. */
 const STUCK = ['refund_abnormal', 'refund_reversed', 'refund_overdue'] as const;
 
 const PAYER: Requester = { owner: 'any', actor: 'payer' };
@@ -83,20 +75,16 @@ export function payerOrders(
   const find = (orderNo: string) => store.read((tx) => tx.orders.find({ orderNo }));
 
   return {
-    /** The order, or undefined if it does not exist. */
     async order(orderNo: string): Promise<PayerOrder | undefined> {
       const order = await find(orderNo);
       return order && view(order);
     },
-    /**
-     * The state and the remaining time of an order. Uses few database reads, because each open page polls every few
-     * seconds.
-     */
+    /** Uses few database reads, because each open page polls every few seconds. */
     async progress(orderNo: string): Promise<PayerProgress | undefined> {
       const order = await find(orderNo);
       return order && seenByPayer(order);
     },
-    /** The payment link, renewed if it expired; undefined if the order cannot be paid or the channel does not answer. */
+    /** The payment link, renewed if expired; undefined if the order cannot be paid or the channel does not answer. */
     async addressOf(orderNo: string): Promise<string | undefined> {
       const order = await find(orderNo);
       if (!order || payerState(order, now()) !== 'waiting') return undefined;
@@ -120,10 +108,7 @@ export function payerOrders(
     return { ...(await seenByPayer(order)), merchant: await actions.projectName(order.project) };
   }
 
-  /**
-   * The order as shown to its payer. Shows the state `not_returned` instead of `returning` while the refund waits for
-   * an administrator.
-   */
+  /** The state is `not_returned` instead of `returning` while the refund waits for an administrator. */
   async function seenByPayer(order: OrderRow): Promise<Omit<PayerOrder, 'merchant'>> {
     const seen = viewForPayer(order, now());
     if (seen.state !== 'returning') return seen;
@@ -157,13 +142,9 @@ export function payerOrders(
   }
 }
 
-/** The functions for the payer's pages. */
 export type PayerOrders = ReturnType<typeof payerOrders>;
 
-/**
- * Whether the payer approved the payment: the payer returned with the channel's id of the order, which only shop, payer
- * and channel know.
- */
+/** The payer returned with the channel's id of the order, which only shop, payer and channel know. */
 function hasApproved({ payWay, channelOrderId }: OrderRow, token: string | undefined): boolean {
   return CHANNELS[payWay].returnsWithToken === true && token !== undefined && token === channelOrderId;
 }
@@ -191,10 +172,7 @@ export function viewForPayer(order: OrderRow, now: Date): Omit<PayerOrder, 'merc
   };
 }
 
-/**
- * Determines the state of an order as shown to its payer. The current time can only change the state to `ending`; it
- * never decides about money.
- */
+/** The state shown to the payer. The current time can only change it to `ending`; it never decides about money. */
 export function payerState(order: OrderRow, now: Date): PayerState {
   const status = statusOf(order);
   if (status === 'created' || status === 'pending') {
@@ -212,16 +190,13 @@ export function payerState(order: OrderRow, now: Date): PayerState {
   return status;
 }
 
-/** Lets a payer choose another channel for an order. */
 export interface PayerChoice {
-  /**
-   * The channels that the payer can choose instead of the order's channel, while the order can be paid; usually none.
-   */
+  /** The channels that the payer can choose instead while the order can be paid; usually none. */
   others(orderNo: string): Promise<PayWay[]>;
   /** If the order ended unpaid and another order replaced it: the number of the other order. Otherwise undefined. */
   successor(orderNo: string): Promise<string | undefined>;
   /**
-   * Changes the channel of an order. Returns the number of the new order, or the same number if the change was not
+   * Moves the payment to the channel `payWay`. Returns the number of the new order, or `orderNo` if this was not
    * possible.
    */
   choose(orderNo: string, payWay: PayWay): Promise<string>;

@@ -156,7 +156,6 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
   return digest(facts);
 }
 
-/** Keeps only the options for the channel of the order. */
 function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | null {
   const byChannel: Partial<Record<PayWay, object>> = channelOptions ?? {};
   const own = byChannel[payWay];
@@ -219,16 +218,13 @@ export function placePayment(ports: Ports): PlacePayment {
   };
 }
 
-/**
- * Repeats the create call. A payer's code is valid only once, so the channel is queried before the call is repeated.
- */
+/** A payer's code is valid only once, so the channel is queried before the create call is repeated. */
 async function createAgain(channel: Channel, order: OrderRow, call: PlaceOrder): Promise<Outcome> {
   if (order.scene !== 'code') return channel.place(call);
   const known = await channel.query(orderRef(order));
   return known.kind === 'absent' ? channel.place(call) : known;
 }
 
-/** Rejects a notifyUrl that the service would never call. */
 function requireUrl({ urlFault }: Ports, { notifyUrl }: PayRequest): void {
   const fault = notifyUrl === undefined ? undefined : urlFault(notifyUrl);
   if (fault) throw new InvalidRequest(`notifyUrl ${fault.detail}.`, [{ pointer: '/notifyUrl', ...fault }]);
@@ -248,10 +244,7 @@ function refusal(order: OrderRow, supportId?: string): ChannelRefused {
   return new ChannelRefused({ payWay, code: code ?? 'refused', message: message ?? '', supportId }, { orderNo });
 }
 
-/**
- * The order for the caller, or an error. The stored state decides; the outcome only explains why a payment link is
- * missing.
- */
+/** The stored state decides; the outcome only explains why a payment link is missing. */
 function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
   if (order.state === 'failed') throw refusal(order, supportId);
@@ -274,16 +267,17 @@ function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   );
 }
 
-/** The order of a request, and whether the channel must be called for it. */
 interface Claimed {
   order: OrderRow;
-  /** Whether the channel must be called. */
   send: boolean;
   /** Whether the create call is the first call about the order. */
   fresh: boolean;
 }
 
-/** Stores the Idempotency-Key and the order in one transaction. The unique indexes let only one of several concurrent requests pass. */
+/**
+ * Stores the Idempotency-Key and the order in one transaction. Unique indexes let only one of several concurrent
+ * requests pass.
+ */
 async function claimOrder(
   ports: Ports,
   tx: Tx,
@@ -309,8 +303,8 @@ async function claimOrder(
 class NumberTaken extends Error {}
 
 /**
- * Checks and inserts a new order (`draft`). Returns the error if the order is rejected. For an order with a product, a
- * rejection rolls back to a savepoint: this undoes the stock reservation and releases the lock of the stock.
+ * Inserts the order; returns the error if the order is rejected. If the order is for a product, a rejection rolls back
+ * to a savepoint. This undoes the stock reservation and releases the lock of the stock.
  */
 async function enter(
   ports: Ports,
@@ -333,8 +327,8 @@ async function enter(
 }
 
 /**
- * Throws the error of a rejected order, so that the transaction stores nothing. If another request uses the
- * Idempotency-Key at the same time, throws a 409 for the key instead.
+ * Throws the refusal; no order is stored. If another request uses the Idempotency-Key at the same time, throws a 409
+ * for the key instead.
  */
 async function refuse(
   tx: Tx,
@@ -353,10 +347,7 @@ async function refuse(
   throw refusal;
 }
 
-/**
- * Continues the order of an earlier request. The create call is repeated only while the order has no payment link and
- * may still be paid.
- */
+/** The create call is repeated only while the order has no payment link and may still be paid. */
 async function resumed(
   ports: Ports,
   tx: Tx,
@@ -372,7 +363,7 @@ async function resumed(
   return { order: await settleLocked(ports, tx, order, { command: 'send_again' }, via), send, fresh: false };
 }
 
-/** The open or paid order with the same merchantOrderNo, if there is one; throws 409 if it was requested with other data. */
+/** The open or paid order with the same merchantOrderNo; throws 409 if it was requested with other data. */
 async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefined> {
   const { clientId, merchantOrderNo } = draft;
   if (merchantOrderNo === null) return undefined;
@@ -383,7 +374,7 @@ async function liveSibling(tx: Tx, draft: OrderRow): Promise<OrderRow | undefine
   return sibling;
 }
 
-/** A pay request, validated by its schema: amounts in major units, times in seconds. */
+/** A pay request, validated by its schema: amounts in major units, durations in seconds. */
 export interface PayRequest {
   subject: string;
   /** The amount in major units; may be absent if `product` has the price. */
@@ -407,7 +398,6 @@ export interface PayRequest {
   product?: string | undefined;
 }
 
-/** The application that an order belongs to, with its project and its policy for late payments. */
 interface Payee {
   clientId: string;
   project: string;
@@ -430,9 +420,7 @@ interface PlaceOptions {
   also?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/**
- * The application that places an order. `project` and `terms` are set if they were read together with the access token.
- */
+/** `project` and `terms` are set if they were read together with the access token. */
 export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
   /** The project of the application; absent = `payeeOf` reads it from the database. */
@@ -440,10 +428,7 @@ export interface PayingApp extends Pick<Requester, 'person'> {
   terms?: AppTerms | undefined;
 }
 
-/**
- * The application that owns the new order, with its project, late-payment policy and limits. Throws NotFound if the
- * application was deleted.
- */
+/** The application that owns the new order, with its terms; throws NotFound if it was deleted. */
 export async function payeeOf(
   { store }: Pick<Ports, 'store'>,
   { clientId, person, project, terms }: PayingApp,

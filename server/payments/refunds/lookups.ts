@@ -28,7 +28,7 @@ import { sendRefund } from './refund.ts';
  * Records a refund that was made outside this service, for example in the channel's portal: stores a refund, changes
  * the refunded sum of the order and opens an exception. The refund may belong to another payment than the one that the
  * order counts; then the sum stays unchanged. If the order has no known payment yet, the service stores a lookup
- * instead, so that a job queries the channel later. `number` is the refund number for these queries.
+ * instead, so that a job queries the channel later.
  */
 export async function settleForeignRefund(
   ports: Ports,
@@ -73,10 +73,7 @@ async function otherPayment(
   return { ...payment, back, isListed, owner: await ownerOf(tx, order, paymentNo) };
 }
 
-/**
- * The payments that the order's sums do not include, as payment ids of the channel. The open and resolved exceptions of
- * the order name these payments.
- */
+/** The payments that the order's sums do not include; its open and resolved exceptions name them. */
 async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
   const listed = await tx.exceptions.list({ orderNo, kind: ['double_paid', 'amount_mismatch'] });
   return listed.map(({ dedupe }) => dedupe);
@@ -84,8 +81,7 @@ async function listedPayments(tx: ReadTx, orderNo: string): Promise<string[]> {
 
 /**
  * Finds the refund that the service recorded when a dispute was lost, so that the channel's report of the same money is
- * not recorded twice. The refund must have the same amount and no refund id of the channel. The reported refund must
- * not be older than the dispute. Returns the oldest such refund.
+ * not recorded twice.
  */
 async function lostMoney(
   tx: Tx,
@@ -103,7 +99,7 @@ async function lostMoney(
 
 /**
  * Creates the function that runs one lookup: a query about a refund that a message of the channel named without its
- * result. It stores the channel's answer and schedules the next query.
+ * result.
  */
 export function refundLookups(ports: Ports) {
   const check = checkOrder(ports);
@@ -218,10 +214,7 @@ function ofSameAmount(order: OrderRow, reported: RefundOutcome): RefundOutcome {
   };
 }
 
-/**
- * Finds a refund of the order by refund numbers. Each number may be the service's refund number or the channel's refund
- * id.
- */
+/** Finds a refund of the order by numbers; each is the service's refund number or the channel's refund id. */
 export async function findKnown(
   tx: ReadTx,
   orderNo: string,
@@ -254,10 +247,7 @@ export function refundNumberIn(outcome: RefundOutcome): string | undefined {
   return 'channelRefundNo' in outcome ? outcome.channelRefundNo : undefined;
 }
 
-/**
- * Finds a refund by the refund number of its current attempt. Returns undefined if only an earlier attempt used the
- * number.
- */
+/** Finds a refund by the refund number of its current attempt. A number of an earlier attempt finds nothing. */
 export async function findByNumber(tx: ReadTx, number: string): Promise<RefundRow | undefined> {
   const { refundNo, attempt } = readNumberAtChannel(number);
   const refund = await tx.refunds.find({ refundNo });

@@ -26,10 +26,7 @@ import {
 } from '../settle.ts';
 import { refundableOf } from '../core/transitions.ts';
 
-/**
- * Refunds an order: reserves the amount, calls the channel, stores the outcome. If the channel does not answer, the refund stays in
- * progress, and no error is thrown.
- */
+/** Refunds an order. If the channel does not answer, the refund stays in progress, and no error is thrown. */
 type RefundPayment = (requester: Requester, request: RefundRequest, options?: RefundOptions) => Promise<Pair>;
 
 /** Creates the function that refunds orders. */
@@ -54,10 +51,7 @@ function refundEntry({ refund }: Pair): AuditEntry {
   return { action: 'refund.create', target, after: { orderNo, amountMinor: String(amount), currency, reason } };
 }
 
-/**
- * Creates the function that sends a reserved refund to the channel and stores the outcome. The refund number at the
- * channel contains the number of the attempt.
- */
+/** Creates the function that sends a reserved refund to the channel and stores the outcome. */
 export function sendRefund(ports: Ports) {
   return async (refundNo: string, via: Via): Promise<Pair> => {
     const { pair, mine } = await recordSendIntent(ports, refundNo, via);
@@ -72,10 +66,7 @@ export function sendRefund(ports: Ports) {
   };
 }
 
-/**
- * Stores that a refund is about to be sent, before the channel is called. `mine` is false if the refund may no longer
- * be sent, for example because another process changed it. The caller must not send it then.
- */
+/** Stores, before the channel call, that a refund is about to be sent. If `mine` is false, it must not be sent. */
 function recordSendIntent(ports: Ports, refundNo: string, via: Via): Promise<{ pair: Pair; mine: boolean }> {
   return ports.store.transaction(async (tx) => {
     const pair = await lockPair(tx, refundNo);
@@ -84,7 +75,6 @@ function recordSendIntent(ports: Ports, refundNo: string, via: Via): Promise<{ p
   });
 }
 
-/** A refund request, validated by its schema. */
 export interface RefundRequest {
   orderNo: string;
   /** Major units; absent = the refundable amount. */
@@ -93,10 +83,7 @@ export interface RefundRequest {
   reason?: string | undefined;
 }
 
-/**
- * Options of the calling code. `claim`: the Idempotency-Key of the request. `origin` and `refundNo` are set only for
- * refunds that the service makes itself.
- */
+/** `origin` and `refundNo` are set only for refunds that the service makes itself. */
 interface RefundOptions {
   claim?: KeyClaim | undefined;
   origin?: RefundOrigin;
@@ -105,7 +92,6 @@ interface RefundOptions {
   guard?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** The refund that a request creates, or an existing refund that the request repeats. */
 interface ClaimedRefund {
   pair: Pair;
   /** Whether the refund must be sent to the channel now. */
@@ -201,10 +187,7 @@ async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): 
   throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
 }
 
-/**
- * The refunds and accepted disputes of an order, read under the order's lock. `but`: the number of a dispute to leave
- * out.
- */
+/** The refunds and accepted disputes of an order, read under its lock, without the dispute `but`. */
 export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promise<GivenBack> {
   const refunds = await tx.refunds.list({ orderNo });
   const disputes = await tx.disputes.list({ orderNo });
@@ -276,9 +259,7 @@ async function sameRefund(tx: Tx, order: OrderRow, request: RefundRequest): Prom
   return tx.refunds.lock({ refundNo: found.refundNo });
 }
 
-/**
- * The result of a repeated request. A refund that was never sent is sent now; otherwise the stored refund is returned.
- */
+/** A repeated request: a refund that was never sent is sent now; otherwise the stored refund is returned. */
 function answerRepeat(order: OrderRow, refund: RefundRow | undefined, now: Date): ClaimedRefund {
   if (!refund) throw new Error('the refund of a repeated request does not exist');
   const isFree = refund.leasedUntil === null || refund.leasedUntil <= now;

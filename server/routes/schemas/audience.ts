@@ -8,7 +8,6 @@ import type { Requester } from '../../payments/ports.ts';
 import { Code, Flag, Paging, SafeText, Timestamp } from './fields.ts';
 import { actorOf } from './identity.ts';
 
-/** A project in a response. */
 export const Project = z
   .object({
     code: Code,
@@ -22,22 +21,15 @@ export const Project = z
 
 const settings = { name: SafeText(1, 128), remark: SafeText(0, 1000).nullable().optional() };
 
-/** The body of a request that creates a project. */
 export const NewProject = z.object({ code: Code, ...settings }).meta({ id: 'NewProject' });
 
-/** The body of a request that changes a project. Fields that are absent from the request stay unchanged. */
+/** Fields that are absent from the request stay unchanged. */
 export const ProjectChange = z.object(settings).partial().meta({ id: 'ProjectChange' });
 
-/** Filters of the project list. */
 export const ProjectsQuery = z.object({ ...Paging, enabled: Flag.optional() });
 
-/** The path parameter `code`, which names a project, product or coin. */
 export const ByCode = z.object({ code: Code });
 
-/**
- * The query parameter that names the project of an administrator's request. If it is absent, the project `default` is
- * used.
- */
 export const InProject = z.object({ project: Code.default('default') });
 
 /** Converts a project from the database to the form in which the API returns it. */
@@ -46,10 +38,7 @@ export function presentProject(row: ProjectRow): z.input<typeof Project> {
   return { code, name, enabled, remark, createdAt: createdAt.toISOString(), updatedAt: updatedAt.toISOString() };
 }
 
-/**
- * Returns the position of a row in a list that is ordered by `(createdAt, id)`. The cursor of the next page contains
- * this position.
- */
+/** Returns the position of a row in a list that is ordered by `(createdAt, id)`. */
 export function placeOf({ createdAt, id }: { createdAt: Date; id: string }): { createdAt: Date; id: string } {
   return { createdAt, id };
 }
@@ -57,10 +46,7 @@ export function placeOf({ createdAt, id }: { createdAt: Date; id: string }): { c
 /** An empty query: the token determines an application's project. */
 export const NoQuery = z.object({});
 
-/**
- * Returns the settings that routes for administrators share: the path prefix, the roles for reading and writing, and
- * the query parameter that names the project.
- */
+/** Returns what routes for administrators share: path prefix, roles, and the query parameter of the project. */
 export function forAdministrators(prefix: string) {
   return {
     prefix,
@@ -77,21 +63,14 @@ export function forAdministrators(prefix: string) {
  */
 export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', confirmed: 'where-live' } as const;
 
-/**
- * Authorization for changes of administrators and of their rights. Only an administrator with access to all projects
- * may make them.
- */
+/** Only an administrator with access to all projects may change administrators and their rights. */
 export const CONFIRMED = { admin: 'admin', projectScope: 'service', confirmed: 'always' } as const;
 
-/**
- * Returns the common settings of routes for applications: path prefix and the scopes required for reading and for
- * writing. An application always acts in its own project.
- */
+/** Returns path prefix and scopes of routes for applications, which always act in their own project. */
 export function forApplications(prefix: string, read: Scope, write: Scope = read) {
   return { prefix, read: { scope: read }, write: { scope: write }, query: NoQuery } as const;
 }
 
-/** The caller and the query of a request. They determine the project of the request. */
 interface Addressed<Named> {
   caller: Caller;
   query: { [parameter: string]: unknown; project?: Named };
@@ -110,10 +89,7 @@ export function actingIn<Named extends string | undefined>(
   return { actor: actorOf(input.caller, input.request), project: projectOf(input) };
 }
 
-/**
- * Returns the orders that a caller may act on, and the caller's name. An application acts on its own orders, an
- * administrator on any.
- */
+/** Returns which orders a caller may act on: an application on its own orders, an administrator on any. */
 export function requesterOf(caller: Caller, request: RequestFacts): Requester {
   return caller.kind === 'app'
     ? { owner: { clientId: caller.clientId }, actor: `app:${caller.clientId}` }

@@ -12,27 +12,19 @@ import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
 const DAY = 86_400_000;
 
-/** The name of a channel in requests and responses, such as `alipay`. */
 export const PayWayName = z.enum(PAY_WAYS).meta({ id: 'PayWay' });
 
-/** The environment of the channel that receives the requests of a configuration. */
 export const ModeName = z.enum(MODES).meta({ id: 'Mode' });
 
 const StatusWord = z.enum(['up', 'degraded', 'down', 'disabled', 'unconfigured']).meta({ id: 'ChannelStatus' });
 
-/** The path parameter that names the channel of a configuration. */
 export const ByPayWay = z.object({ payWay: PayWayName });
 
-/** The path parameter that names a certificate or key by its id. */
 export const ByCertId = z.object({ id: z.uuid() });
 
-/**
- * The query of an administrator's request about one object, which the path names by its id. Without `project`, the
- * object may be in any project.
- */
+/** Without `project`, the object that the path names by its id may be in any project. */
 export const MaybeInProject = z.object({ project: Code.optional() });
 
-/** A channel as it is shown without authentication. */
 export const PublicChannelEntry = z
   .object({
     payWay: PayWayName,
@@ -45,20 +37,13 @@ export const PublicChannelEntry = z
   })
   .meta({ id: 'PublicChannel' });
 
-/**
- * The request body for a new version of a channel configuration: the mode, and the values of the configuration fields.
- * A PEM certificate is sent in a field whose name is the kind of the certificate.
- */
+/** A PEM certificate is sent in a field whose name is the kind of the certificate. */
 export const ConfigBody = z.looseObject({ mode: ModeName.optional() }).meta({
   id: 'ChannelConfigChange',
   description:
     'The field names are those of the configuration schema of the channel. A field that is omitted or `***` keeps its value, null clears it. A PEM text under the name of a certificate kind becomes the default certificate of that kind.',
 });
 
-/**
- * A new version of a configuration, sent by an application. It may not have `project`, because the token determines the
- * project.
- */
 export const OwnConfigBody = ConfigBody.refine(hasNoProject, {
   path: ['project'],
   message: 'must be omitted, because the token determines the project',
@@ -95,7 +80,6 @@ const ToRegister = z
   })
   .meta({ id: 'ChannelRegistration' });
 
-/** Notifications of a channel that the service refused, in one project. */
 export const RefusedNotices = z
   .object({
     why: z.string().describe('Stable code of the reason, the same as in the metric `channel_notices_refused_total`.'),
@@ -116,7 +100,6 @@ export const RefusedNotices = z
   })
   .meta({ id: 'RefusedNotices' });
 
-/** A channel configuration in a response. */
 export const ChannelConfig = z
   .object({
     project: Code,
@@ -165,7 +148,6 @@ export const ChannelConfig = z
   })
   .meta({ id: 'ChannelConfig' });
 
-/** The fields and certificates that a channel needs in each mode. */
 export const ConfigSchema = z
   .object({
     payWay: PayWayName,
@@ -198,7 +180,6 @@ export const ConfigSchema = z
   })
   .meta({ id: 'ChannelConfigSchema' });
 
-/** The body of a configuration test: the payment products to test in addition to the configuration itself. */
 export const TestBody = z
   .object({
     products: z
@@ -227,10 +208,7 @@ const ChannelCheck = z
   })
   .meta({ id: 'ChannelCheck' });
 
-/**
- * The result of registering the service for the notifications of a channel. The result of a certificate download has
- * the same fields.
- */
+/** The result of registering for a channel's notifications. A certificate download has the same fields. */
 export const Verdict = z
   .object({
     ok: z.boolean(),
@@ -240,7 +218,6 @@ export const Verdict = z
   })
   .meta({ id: 'ChannelVerdict' });
 
-/** The result of a certificate download. */
 export const DownloadAnswer = z
   .object({
     ...Verdict.shape,
@@ -264,7 +241,6 @@ export const DownloadAnswer = z
   })
   .meta({ id: 'DownloadedCertificates' });
 
-/** The result of a configuration test. */
 export const ProbeAnswer = z
   .object({
     ok: z.boolean(),
@@ -319,7 +295,6 @@ export const Certificate = z
   })
   .meta({ id: 'Certificate' });
 
-/** An uploaded certificate or key: either `file` or `content` (text). */
 export const CertUploadBody = z
   .object({
     payWay: PayWayName,
@@ -337,7 +312,6 @@ export const CertUploadBody = z
   })
   .meta({ id: 'CertificateUpload' });
 
-/** Filters of the certificate list. */
 export const CertFilter = z
   .object({ payWay: PayWayName.optional(), kind: z.string().max(64).optional() })
   .optional()
@@ -397,7 +371,6 @@ export function presentDownload(download: Download, now: Date): z.input<typeof D
   return { ok: true, field: null, code: null, message: null, certificates, byHand: download.byHand };
 }
 
-/** Converts the values that a merchant must register at the channel to the form in which the API returns them. */
 function presentRegistrations({ registrations }: Pick<ConfigView, 'registrations'>): z.input<typeof ToRegister>[] {
   return registrations.map(({ values, scenes, ...rest }) => ({ ...rest, values: [...values], scenes: [...scenes] }));
 }

@@ -44,7 +44,6 @@ export const UserId = z
   )
   .meta({ id: 'UserId', minLength: 1, maxLength: 64, examples: ['user-1001'] });
 
-/** The number of entries of a page: 1 to 200, default 50. */
 export const Limit = z
   .string()
   .regex(/^\d{1,3}$/, 'must be a number from 1 to 200')
@@ -53,10 +52,7 @@ export const Limit = z
   .default(50)
   .meta({ description: 'Entries per page, 1 to 200; default 50.' });
 
-/**
- * The position of a row in a list that is ordered by `createdAt` and then `id`, newest first. The next page starts
- * after this row.
- */
+/** The row after which the next page starts, in a list ordered by `createdAt` and then `id`, newest first. */
 interface CursorPosition {
   createdAt: Date;
   id: string;
@@ -104,7 +100,6 @@ function hasUserinfo(text: string): boolean {
   return url !== null && (url.username !== '' || url.password !== '');
 }
 
-/** An RFC 3339 time with a zone, parsed to a `Date`. */
 export const Instant = z.iso
   .datetime({ offset: true, error: 'must be an RFC 3339 time such as 2030-01-31T08:00:00Z' })
   .transform((text) => new Date(text));
@@ -128,10 +123,8 @@ function isTimeZone(name: string): boolean {
   }
 }
 
-/** The query parameters `createdFrom` and `createdTo`; spread into the shape of a list's query. */
 export const TimeRange = { createdFrom: Instant.optional(), createdTo: Instant.optional() };
 
-/** The query parameters that every list has; spread into the shape of a list's query. */
 export const Paging = { limit: Limit, cursor: Cursor };
 
 /**
@@ -144,16 +137,12 @@ export const Amount = z.union([z.number(), z.string().max(32)]).meta({
   examples: [12.5, '12.50'],
 });
 
-/** A flag in a query, `true` or `false`. */
 export const Flag = z.enum(['true', 'false']).transform((text) => text === 'true');
 
 /** Any JSON value. Only presence is checked, because every value of a parsed body is a JSON value. */
 export const JsonValue = z.custom<z.core.util.JSONType>((value) => value !== undefined, 'is required');
 
-/**
- * Converts rows to a page. The caller has read one row more than `limit`, which shows whether there is a next page. The
- * cursor is the position of the last returned row.
- */
+/** Converts rows to a page. The row beyond `limit`, which the caller also read, shows that there is a next page. */
 export function page<R, T>(
   rows: readonly R[],
   limit: number,
@@ -171,10 +160,9 @@ export function page<R, T>(
 
 const number = /^\d{1,18}$/;
 
-/** Paging of a list whose ids are UUIDs. A cursor of another list is refused with 400. */
+/** A cursor of another list, whose ids are not UUIDs, is refused with 400. */
 export const UuidPaging = { limit: Limit, cursor: cursorOf(UUID) };
 
-/** Paging of a list whose ids are numbers. */
 export const NumberPaging = { limit: Limit, cursor: cursorOf(number) };
 
 function cursorOf(id: RegExp) {
@@ -196,9 +184,6 @@ export function pageOf<Item>({ items, next }: PageOf<Item>): Page<Item> {
   return { data: items, page: { nextCursor: next ? writeCursor(next) : null, hasMore: next !== null } };
 }
 
-/**
- * The query parameter `bom`: whether a CSV file starts with a UTF-8 byte order mark, so that Excel recognizes UTF-8.
- */
 export const Bom = Flag.optional().describe(
   '`true` = the CSV starts with a UTF-8 byte order mark (BOM). Without it, Excel on Chinese Windows reads the file as GBK. NDJSON never has a BOM.',
 );

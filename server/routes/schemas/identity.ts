@@ -9,11 +9,7 @@ import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');
 const AmountLimit = Amount.nullable().optional();
 
-/**
- * The payment limits of an application by currency, in a request. null instead of a limit removes this limit. null
- * instead of the limits of a currency removes all limits of this currency. null instead of the whole object removes all
- * limits.
- */
+/** Payment limits in a request. `null` removes limits: a single limit, all limits of a currency, or all limits. */
 const LimitsInput = z
   .record(
     CurrencyCode,
@@ -96,7 +92,6 @@ export const Role = z.enum(ROLES).meta({
     '`viewer` may only read. `operator` may also handle orders, refunds, exceptions, disputes and bills. `admin` may do everything.',
 });
 
-/** The projects that an administrator may access; null = all. */
 export const OnlyProjects = z.array(Code).min(1).max(200).nullable().meta({
   id: 'OnlyProjects',
   description: 'Codes of the projects that the account can access; null = all projects. An empty list is rejected.',
@@ -108,7 +103,7 @@ export const Username = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/, 'must be 1 to 64 letters, digits, ".", "_", "@" or "-"')
   .meta({ id: 'Username', examples: ['alice'] });
 
-/** A password as typed; its strength is checked only when it is set. */
+/** A password as typed. Its strength is checked only when a new password is set. */
 export const PasswordText = z.string().min(1).max(1024).meta({ id: 'Password', format: 'password' });
 
 export const CodeText = z
@@ -127,13 +122,9 @@ export const FactorState = z.enum(['used', 'none', 'missing']).meta({
     '`used`: a code of the second factor was entered. `none`: the account has no second factor. `missing`: the account has no second factor and must enrol one first.',
 });
 
-/**
- * The body of a request that enables or disables an object. Without a body, an enabled object is disabled, and a
- * disabled object is enabled.
- */
+/** Without a body, an enabled object is disabled, and a disabled object is enabled. */
 export const Toggle = z.object({ enabled: z.boolean().optional() }).optional().meta({ id: 'Toggle' });
 
-/** An administrator in a response. */
 export const Admin = z
   .object({
     id: z.uuid(),
@@ -150,12 +141,10 @@ export const Admin = z
 
 const LatePolicy = z.enum(['accept', 'refund']);
 
-/** The policy for payments that arrive after an order ended. */
 const LatePaymentPolicy = z
   .object({ afterExpiry: LatePolicy, afterClose: LatePolicy, afterFailed: LatePolicy })
   .meta({ id: 'LatePayment' });
 
-/** The settings of an application as sent. */
 export const AppSettingsInput = z.object({
   name: SafeText(1, 128),
   scopes: z.array(ScopeName).min(1).max(20),
@@ -167,7 +156,7 @@ export const AppSettingsInput = z.object({
   remark: SafeText(0, 1000).nullable().optional(),
 });
 
-/** An application in a response. Of its secret only the prefix and the last four characters are shown. */
+/** Of the application's secret, only the prefix and the last four characters are shown. */
 export const ApiApp = z
   .object({
     client_id: Id,
@@ -190,10 +179,7 @@ export const ApiApp = z
   })
   .meta({ id: 'ApiApp' });
 
-/**
- * The body fields for replacing a secret in two steps. The first request creates the new secret. The old secret stays
- * valid until a second request confirms the new secret.
- */
+/** The first request creates the new secret; the old one stays valid until a second request confirms the new one. */
 export const PreparedSecret = {
   prepare: z
     .boolean()
@@ -212,7 +198,6 @@ export const PreparedSecret = {
 /** An application with its new secret, which is returned once. */
 export const ApiAppWithSecret = ApiApp.extend({ client_secret: z.string() }).meta({ id: 'ApiAppWithSecret' });
 
-/** One line of the audit log. */
 export const AuditLine = z
   .object({
     id: z.string(),
@@ -277,14 +262,11 @@ function iso(at: Date | null | undefined): string | null {
   return at?.toISOString() ?? null;
 }
 
-/** The path parameter that names a session of the calling administrator. */
 export const BySessionId = z.object({ id: z.uuid() });
 
-/** A session in a response. */
 export const SessionEntry = z
   .object({
     id: z.uuid(),
-    /** Whether it is the session of this request. */
     current: z.boolean(),
     secondFactor: z.boolean().describe('Whether a code of the second factor was entered in the session.'),
     ip: z.string().nullable(),
@@ -296,9 +278,7 @@ export const SessionEntry = z
   })
   .meta({ id: 'AdminSessionEntry' });
 
-/**
- * Converts a session to the form in which the API returns it. `current` is the id of the session that sent the request.
- */
+/** Converts a session to the form in which the API returns it; `current` is the id of the request's session. */
 export function presentSession(row: SessionRow, current: string): z.input<typeof SessionEntry> {
   const { jti, ip, userAgent, secondFactor } = row;
   return {

@@ -3,7 +3,6 @@ import type { ReplyCookie, RequestFacts } from '../../http/contract.ts';
 import { readCookies } from '../../http/cookies.ts';
 import { LANGUAGE_TAGS, type Language, chooseLanguage, named } from '../../pages/language.ts';
 
-/** The parameter `lang` of every page. */
 export const Lang = z
   .string()
   .optional()
@@ -16,21 +15,14 @@ export const Lang = z
 const LANGUAGE_COOKIE = 'pay_lang';
 const KEPT_SECONDS = 30 * 86_400;
 
-/** The language of a page that a payer sees, with the HTTP headers and cookies that the page needs. */
 export interface PageLanguage {
   language: Language;
   headers: Record<string, string>;
-  /**
-   * Changes the language cookie `pay_lang`. Empty if the request has no parameter `lang`, or if the cookie needs no
-   * change.
-   */
+  /** Empty if the request has no parameter `lang`, or if the cookie needs no change. */
   cookies: ReplyCookie[];
 }
 
-/**
- * Returns the language of a page that a payer sees. The parameter `lang` decides first, then the cookie `pay_lang` from
- * an earlier request, then the header Accept-Language.
- */
+/** Returns the language of a payer's page: from `lang`, else the cookie `pay_lang`, else Accept-Language. */
 export function payerLanguage(requested: string | undefined, { headers }: Pick<RequestFacts, 'headers'>): PageLanguage {
   const [kept] = readCookies(textOf(headers['cookie']), LANGUAGE_COOKIE);
   const accepted = textOf(headers['accept-language']);

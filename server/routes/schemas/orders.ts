@@ -82,14 +82,12 @@ const ChannelOptions = z
   .describe('Additional options for the channel. Only the options of the channel in `payWay` are used.')
   .meta({ id: 'ChannelOptions' });
 
-/** The name of a channel in requests and responses, such as `alipay`. */
 export const PayWayName = z.enum(PAY_WAYS);
 const Status = z.enum(ORDER_STATUSES);
 const ModeName = z.enum(['simulator', 'sandbox', 'live']);
 const Failure = z.object({ code: z.string(), message: z.string() }).nullable();
 const Settled = z.object({ amount: z.number(), amountMinor: z.int(), currency: z.string() }).nullable();
 
-/** The body of a request to place a payment. */
 export const PlacePaymentRequest = z
   .object({
     subject: SafeText(1, 127).describe('Title of the order, which the payer sees.'),
@@ -147,7 +145,6 @@ export const PlacePaymentRequest = z
   })
   .meta({ id: 'PlacePaymentRequest' });
 
-/** A refund as the API returns it. */
 export const Refund = z
   .object({
     refundNo: z.string(),
@@ -182,7 +179,6 @@ const Refundable = {
   refundsBlockedBy: z.enum(EXCEPTION_KINDS).nullable(),
 };
 
-/** An order as the API returns it. */
 export const Order = z
   .object({
     orderNo: z.string(),
@@ -250,10 +246,8 @@ export const Order = z
   })
   .meta({ id: 'Order' });
 
-/** An order in a list or an event: without refunds and payment data. */
 export const OrderEntry = Order.omit({ refunds: true, payment: true, payUrl: true }).meta({ id: 'OrderEntry' });
 
-/** The body of a refund request. */
 export const RefundRequest = z
   .object({
     orderNo: Id,
@@ -263,7 +257,6 @@ export const RefundRequest = z
   })
   .meta({ id: 'RefundRequest' });
 
-/** The response to a refund request. */
 export const RefundPlaced = Refund.extend({
   refundedAmount: z.number(),
   ...Refundable,

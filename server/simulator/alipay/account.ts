@@ -18,7 +18,6 @@ const ISSUERS = {
   app: 'Ant Financial Certification Authority Class 1 simulated',
 } as const;
 
-/** The owner of a certificate: the app and its merchant. */
 interface Owner {
   pid: string;
   appId: string;
@@ -29,10 +28,7 @@ const NAMES: Readonly<Record<keyof typeof ISSUERS, (owner: Owner) => string>> = 
   app: ({ pid, appId }) => `${pid}-${appId}`,
 };
 
-/**
- * Creates a key for Alipay or for the app. Returns the private key and the certificate as PEM; the issuer's certificate
- * is appended.
- */
+/** Returns the private key and the certificate as PEM; the issuer's certificate is appended. */
 async function newCredential(
   { authority }: Core,
   whose: keyof typeof ISSUERS,
@@ -77,14 +73,12 @@ export const PRODUCTS: Readonly<Record<string, { scene: string; code: string; fo
 /** The `product_code` of a mini program payment (alipay.trade.create). */
 export const MINI_PRODUCT = 'JSAPI_PAY';
 
-/** Every product that a merchant can sign up for. */
 const ALL_PRODUCTS: readonly string[] = [
   ...QR_PRODUCTS,
   MINI_PRODUCT,
   ...Object.values(PRODUCTS).map(({ code }) => code),
 ];
 
-/** The ids and parsed keys of an account. */
 export interface AlipayAccount {
   name: string;
   appId: string;
@@ -92,15 +86,10 @@ export interface AlipayAccount {
   sellerId: string;
   /** The merchants that the app collects for without an `app_auth_token`. */
   sellers: readonly string[];
-  /**
-   * Maps each valid `app_auth_token` to the merchant that issued it. With this token the merchant authorises the app.
-   */
+  /** The merchant that issued each valid `app_auth_token`, with which it authorises the app. */
   authorised: ReadonlyMap<string, string>;
-  /** The product codes that the merchant has signed up for. */
   products: readonly string[];
-  /** Verifies the signatures of the merchant's requests. */
   appPublicKey: KeyObject;
-  /** Signs Alipay's responses and notifications. */
   alipayKey: KeyObject;
   /** The certificate serial numbers that requests and responses carry in certificate mode. */
   appCertSerial: string;
@@ -111,9 +100,8 @@ export interface AlipayAccount {
 }
 
 /**
- * Creates the secrets of an account. With the option `signMode: 'certificate'`, the channel configuration uses
- * certificates instead of public keys. The option `products` lists the products that the merchant has signed up for.
- * The option `merchantOf` names an existing account; the new account then belongs to the merchant of that account.
+ * Creates an account's secrets. Options: `signMode: 'certificate'`, `products` (signed up for), and `merchantOf` (an
+ * existing account, whose merchant the new account joins).
  */
 export async function newSecrets(
   core: Core,
@@ -161,11 +149,7 @@ export function configFor({ secrets }: Account, core: Core): SimulatedChannelCon
   return { fields, pems: { alipay_app_key: [appKey], ...verifying } };
 }
 
-/**
- * Replaces a key or a setting of the account. `app-key` replaces the merchant's key and its certificate. `alipay-key`
- * replaces Alipay's key and its certificate. The other values of `what` change the merchants of the app, or switch
- * between public key and certificates (MERCHANT_CHANGES).
- */
+/** Replaces a key and its certificate (`app-key`, `alipay-key`), or changes a setting that MERCHANT_CHANGES lists. */
 export async function rotate(core: Core, { secrets }: Account, what: string): Promise<void> {
   const change = Object.hasOwn(MERCHANT_CHANGES, what) ? MERCHANT_CHANGES[what] : undefined;
   if (change)
@@ -184,11 +168,7 @@ export async function rotate(core: Core, { secrets }: Account, what: string): Pr
   Object.assign(secrets, { [`${whose}Key`]: privateKey, [`${whose}Cert`]: certificate });
 }
 
-/**
- * The settings that `/sim/rotate` can change besides keys. `seller` and `merchant` give the app a new merchant. The
- * earlier merchants of the app stay valid. `app-auth-token` issues a new token. `sign-mode` switches between public key
- * and certificates.
- */
+/** The settings that `/sim/rotate` can change besides keys. The earlier merchants of the app stay valid. */
 const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], sellerId: string) => void>> = {
   seller(secrets, sellerId) {
     secrets['sellers'] = JSON.stringify([...sellersOf(secrets), sellerId]);
@@ -199,7 +179,7 @@ const MERCHANT_CHANGES: Readonly<Record<string, (secrets: Account['secrets'], se
     secrets['sellerId'] = sellerId;
     authorise(secrets, newToken());
   },
-  /** Issues a new `app_auth_token`. The previous token stops working immediately. */
+  /** The previous token stops working immediately. */
   'app-auth-token'(secrets) {
     const { [secrets['appAuthToken'] ?? '']: _, ...others } = authorisedIn(secrets);
     secrets['authorised'] = JSON.stringify(others);

@@ -32,16 +32,16 @@ const SANDBOX_SERVICE = 'api_mock_service_id';
 type Facts = Record<string, string>;
 type AccountOf = (appId: string) => AlipayAccount | undefined;
 
-/** The result of an agent's payment. `paymentProof` is the value of the `Payment-Proof` header. */
+/** `paymentProof` is the value of the `Payment-Proof` header. */
 export interface AgentPaid {
   trade: Trade;
   paymentProof: string;
 }
 
 /**
- * Pays a pay-per-call request as Alipay's agent does. It reads the value of the header `Payment-Needed`, verifies the
- * seller and the signature, and pays. A request that is already paid is not paid again; the function then returns the
- * same payment proof. The proof is base64url without padding (section 4.3 of Alipay's product document).
+ * Pays a pay-per-call request as Alipay's agent does. A request that is already paid is not paid again; the function
+ * then returns the same payment proof. The proof is base64url without padding (section 4.3 of Alipay's product
+ * document).
  */
 export function payBill(core: Core, header: string, accountOf: AccountOf, clientSession?: string): AgentPaid {
   const { trade, account } = payFacts(core, readBill(header), accountOf);

@@ -6,7 +6,6 @@ import { type FaultName, duplicateFirstKey } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import type { AlipayAccount } from './account.ts';
 
-/** The charsets of Alipay's messages. */
 export type Charset = 'utf-8' | 'GBK';
 
 /** Returns the charset that a `charset` parameter names; undefined if Alipay does not support it. */
@@ -46,12 +45,9 @@ function gbkTable(): Map<string, Buffer> {
   return gbk;
 }
 
-/** The fields inside the `alipay_…_response` object of a response. */
 export type Content = Record<string, unknown> & { code: string; msg: string };
 
-/**
- * A refusal by the gateway or for a business reason. `signed: false` = Alipay sends the refusal without a signature.
- */
+/** A refusal by the gateway or for a business reason. `signed: false` = Alipay sends it without a signature. */
 export class AlipayRefusal extends Error {
   readonly content: Content;
   readonly signed: boolean;
@@ -85,12 +81,15 @@ export function contentText(content: Content): string {
   return JSON.stringify(content).replaceAll('/', String.raw`\/`);
 }
 
-/** Builds an unsigned response: for an error before the app is identified, or for the fault `no-signature`. */
+/**
+ * Builds an unsigned response: for an error before the app is identified, or for the deliberate error (fault)
+ * `no-signature`.
+ */
 export function unsignedAnswer(member: string, text: string, charset: Charset = 'utf-8'): Answer {
   return json(`{"${member}":${text}}`, charset);
 }
 
-/** The content of a response before it is signed. `member` is the name of the `alipay_…_response` field. */
+/** `member` is the name of the `alipay_…_response` field. */
 interface Unsigned {
   member: string;
   text: string;

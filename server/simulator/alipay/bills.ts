@@ -1,7 +1,4 @@
-/**
- * Serves trade bills and account bills. A client requests the bill of a day or a month, and then downloads the file by
- * a URL.
- */
+/** Serves trade and account bills: a client requests the bill of a day or month, then downloads the file by URL. */
 import iconv from 'iconv-lite';
 import type { Context } from 'koa';
 import { createHash } from 'node:crypto';
@@ -25,7 +22,6 @@ import type { Trade } from '../trade.ts';
 import { AlipayRefusal, type Content, chinaTime, success } from './answers.ts';
 import { type AlipayRequest, sellerOf } from './requests.ts';
 
-/** The data of a bill besides its rows: period, merchant and export time. */
 interface BillFace extends Span {
   /** The merchant's number (PID). The account number in the bill is the PID followed by 0156. */
   pid: string;
@@ -129,20 +125,15 @@ function* opening(title: string, { pid, from, to }: BillFace, list: string): Ite
   yield `#起始日期：[${dayText(from)}]   终止日期：[${dayText(to)}]\r\n${list}\r\n`;
 }
 
-/** The last line of every file. */
 function closing({ exportedAt }: BillFace): string {
   return `#导出时间：[${dayText(exportedAt)}]\r\n`;
 }
 
-/**
- * Builds the line that begins or ends a list in a bill: the title between dashes. `before` and `after` are numbers of
- * dashes.
- */
+/** Builds the line that begins or ends a list: the title between `before` and `after` dashes. */
 export function line(title: string, before: number, after: number): string {
   return `#${'-'.repeat(before)}${title}${'-'.repeat(after)}`;
 }
 
-/** Returns the column names of a bill. If the test condition `other-columns` is set, the second column is renamed. */
 function columnsFor({ has }: BillContent, columns: readonly string[]): string[] {
   return columns.map((name, index) => (has('other-columns') && index === 1 ? `${name}（新）` : name));
 }
@@ -327,7 +318,6 @@ const FIRST_MS = Date.UTC(2016, 0, 1) - 8 * 3_600_000;
  */
 const READY_MS = { day: 9 * 3_600_000, month: 2 * 86_400_000 };
 
-/** For each bill type: the name of its file, and the functions that write the list and the summary. */
 const TYPES: Readonly<Record<string, { name: string; list: BillWriter; summary: BillWriter }>> = {
   trade: { name: '业务明细', list: tradeBill, summary: tradeSummary },
   signcustomer: { name: '账务明细', list: accountBill, summary: accountSummary },
@@ -409,7 +399,7 @@ function gone(status: number): Answer {
   return { status, body: '链接已失效\n', headers: { 'Content-Type': 'text/plain; charset=utf-8' } };
 }
 
-/** Builds the zip of a bill. The file names in the zip are GBK, and the zip does not declare their charset. */
+/** The file names in the zip are GBK, and the zip does not declare their charset. */
 function fileOf(content: BillContent, face: BillFace, type: string, name: string): AsyncIterable<Buffer> {
   const { name: title, list, summary } = TYPES[type]!;
   const charset = content.has('wrong-charset') ? 'utf8' : 'gbk';
@@ -434,10 +424,7 @@ function noBill(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isp.bill_not_exist', '账单不存在');
 }
 
-/**
- * Builds the refusal of invalid arguments in a bill request. The code is inferred; the sub_code is from logs of
- * integrators.
- */
+/** The code of this refusal is inferred; the sub_code is from logs of integrators. */
 function badArguments(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isv.invalid_arguments', '入参不合法');
 }

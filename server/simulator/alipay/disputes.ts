@@ -35,7 +35,6 @@ const PROCESS_CODES = {
   ORTHER: '其他',
 } as const;
 
-/** A complaint, stored in the details of its trade. */
 interface AlipayComplaint {
   id: number;
   taskId: string;
@@ -123,15 +122,11 @@ function withdraw(core: Core, complaint: AlipayComplaint): void {
   complaint.status = late[statusOf(core, complaint)] ?? 'DROP_COMPLAIN';
 }
 
-/** The current status: an unanswered complaint is overdue after its deadline. */
 function statusOf(core: Core, { status, dueAt }: AlipayComplaint): ComplaintStatus {
   return status === 'WAIT_PROCESS' && core.clock.now() >= dueAt ? 'OVERDUE' : status;
 }
 
-/**
- * Describes a complaint for the list call and the detail call. The fields are those of the response models of
- * alipay-sdk-java-all.
- */
+/** Describes a complaint with the fields of the response models of alipay-sdk-java-all. */
 export function present(core: Core, trade: Trade, complaint: AlipayComplaint, sellerId: string): object {
   const status = statusOf(core, complaint);
   const { id, taskId, minor, content, createdAt, dueAt, processedAt, processCode, remark, images } = complaint;
@@ -200,10 +195,7 @@ const FinishRequest = z.object({
   img_file_list: z.array(z.object({ img_url: z.string().min(1), img_url_key: z.string().min(1) })).default([]),
 });
 
-/**
- * The gateway methods that read and close the complaints of payers (RiskGO). Their names and fields are those of the
- * model classes in alipay-sdk-java-all.
- */
+/** The gateway methods about complaints (RiskGO); their names and fields are those of alipay-sdk-java-all. */
 export const COMPLAINT_METHODS: Readonly<
   Record<
     string,

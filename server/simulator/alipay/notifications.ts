@@ -10,10 +10,7 @@ import { type Charset, charsetOf, chinaTime, encode } from './answers.ts';
 import { formEncode, receivedOf, refundedSum, sellerOf, tradeNoOf, tradeStatus, yuan } from './requests.ts';
 import { CANCELLED } from './trades.ts';
 
-/**
- * Sends a notification of a payment, or with `refund` of a refund, to the trade's notify_url. A trade without a
- * notify_url gets no notification.
- */
+/** Notifies the trade's notify_url of a payment or of `refund`; without a notify_url, nothing is sent. */
 export function sendNotification(core: Core, trade: Trade, account: AlipayAccount, refund?: Refund): void {
   const payment = paymentOf(trade);
   if (trade.notifyUrl === null || payment === undefined) return;
@@ -87,10 +84,7 @@ export function notifyBank(core: Core, trade: Trade, account: AlipayAccount, ref
   );
 }
 
-/**
- * Encodes and signs a notification for one delivery (one attempt to send it). Every delivery has the same content,
- * except `notify_time` and the signature.
- */
+/** Encodes and signs a notification for one delivery; only `notify_time` and the signature differ each time. */
 export async function signNotification(
   core: Core,
   account: AlipayAccount,

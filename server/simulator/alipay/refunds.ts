@@ -7,10 +7,7 @@ import { chinaTime, refused, success } from './answers.ts';
 import { type AlipayRequest, readText, readYuan, refundedSum, tradeNoOf, tradeStatus, yuan } from './requests.ts';
 import { existing, facts, type CallResult } from './trades.ts';
 
-/**
- * alipay.trade.refund: refunds a paid trade in part or in full. If the refund number was used before, the refund is not
- * paid a second time.
- */
+/** alipay.trade.refund: refunds a paid trade; a refund number that was used before is not paid a second time. */
 export function refund(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const minor = readYuan(request.content['refund_amount'], 'refund_amount');
@@ -27,10 +24,7 @@ export function refund(core: Core, request: AlipayRequest, fault: FaultName | un
   return refundAnswer(trade, made.state === 'succeeded', fault);
 }
 
-/**
- * Handles a refund request with a known refund number. It moves no money and returns fund_change=N, unless the first
- * attempt failed.
- */
+/** A refund request with a known number moves no money (fund_change=N), unless the first attempt failed. */
 function repeatRefund(
   core: Core,
   trade: Trade,
@@ -67,10 +61,7 @@ function refundAnswer(trade: Trade, moved: boolean, fault: FaultName | undefined
   };
 }
 
-/**
- * alipay.trade.fastpay.refund.query: returns one refund by its number. For an unknown refund Alipay returns a success
- * without fields.
- */
+/** alipay.trade.fastpay.refund.query: for an unknown refund, Alipay returns a success without fields. */
 export function refundQuery(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const refundNo = readText(request.content['out_request_no'], 'out_request_no', /^\w{1,64}$/);

@@ -8,19 +8,13 @@ import { randomDigits } from '../trades.ts';
 import type { AlipayAccount } from './account.ts';
 import { AlipayRefusal, type Charset, charsetOf, chinaTime, decode, readChinaTime, refused } from './answers.ts';
 
-/**
- * The parameters of a form before their charset is decoded. `values` holds the bytes of each value as they were sent.
- * `repeated` lists the parameters that were sent more than once.
- */
+/** A form before its charset is decoded. `repeated` has the names of parameters that were sent more than once. */
 interface RawForm {
   values: Map<string, Buffer>;
   repeated: string[];
 }
 
-/**
- * Parses form text (query or body) into raw bytes, without decoding a charset; `+` becomes a blank. Adds the values to
- * `form`.
- */
+/** Parses form text (query or body) into raw bytes, without decoding a charset, and adds them to `form`. */
 export function readForm(text: string, form: RawForm = { values: new Map(), repeated: [] }): RawForm {
   for (const pair of text.split('&')) {
     if (pair === '') continue;
@@ -113,7 +107,6 @@ export function readRequest(query: string, body: string | readonly Part[]): RawR
   return { form, method: text(form, 'method'), files: [] };
 }
 
-/** Reads a form with files. Its text parts are parameters, like those in the query. */
 function readUpload(query: string, parts: readonly Part[]): RawRequest {
   const form = readForm(query);
   for (const { name, bytes } of parts.filter(({ fileName }) => fileName === undefined)) {
@@ -159,10 +152,7 @@ export function checkRequest(
   };
 }
 
-/**
- * Returns the merchant that issued the `app_auth_token`. For a request without a token, returns the app's own
- * merchants.
- */
+/** Returns the merchant that issued the `app_auth_token`; without a token, the app's own merchants. */
 function sellersFor({ sellers, authorised }: AlipayAccount, token: string): readonly string[] {
   if (token === '') return sellers;
   const seller = authorised.get(token);
@@ -216,10 +206,7 @@ function checkTimestamp(timestamp: string): void {
   }
 }
 
-/**
- * Whether the request uses certificate mode: it does if it sends one of the two serial numbers. Then both serial
- * numbers must be correct.
- */
+/** A request that sends one of the two serial numbers uses certificate mode; then both must be correct. */
 function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   const app = text(form, 'app_cert_sn');
   const root = text(form, 'alipay_root_cert_sn');
@@ -236,10 +223,7 @@ function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   return true;
 }
 
-/**
- * Parses the business content and drops empty fields, because clients send every field of their models
- * (smartwalle/alipay, trade_type.go).
- */
+/** Drops empty fields, because clients send every field of their models (smartwalle/alipay, trade_type.go). */
 function contentOf(json: string): Record<string, unknown> {
   try {
     const content: unknown = JSON.parse(json, (_name, value: unknown) => (isEmpty(value) ? undefined : value));
@@ -330,10 +314,7 @@ export function readText(value: unknown, name: string, pattern: RegExp): string 
   return value;
 }
 
-/**
- * Returns the order number of the trade that a request names by `out_trade_no` or `trade_no`; undefined if the request
- * names no known trade.
- */
+/** Returns the order number that a request names by `out_trade_no` or `trade_no`; undefined = unknown trade. */
 export function orderNoIn(core: Core, { account, content }: AlipayRequest): string | undefined {
   const { out_trade_no: orderNo, trade_no: number } = content;
   if (typeof orderNo === 'string') return orderNo;
@@ -346,10 +327,7 @@ function tradeByNumber(core: Core, account: string, number: string): Trade | und
   );
 }
 
-/**
- * Finds the trade that a request names. `trade_no` takes precedence over `out_trade_no` (reference of
- * alipay.trade.refund).
- */
+/** Finds the trade of a request. `trade_no` takes precedence over `out_trade_no` (reference: alipay.trade.refund). */
 export function named(core: Core, { account, content }: AlipayRequest): Trade | undefined {
   const filter = { payWay: 'alipay', account: account.name } as const;
   if (content['trade_no'] === undefined)

@@ -36,9 +36,7 @@ import {
 
 type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => CallResult;
 
-/**
- * The gateway methods that return JSON. `call` is the name by which a fault (a deliberate error) is set for the method.
- */
+/** The fault (a deliberate error) for a method is set by its `call`. */
 const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.precreate': { call: 'create', act: precreate },
   'alipay.trade.create': { call: 'create', act: createForMiniProgram },
@@ -56,10 +54,7 @@ const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
 };
 
 const GATEWAY = '/alipay/gateway.do';
-/**
- * The path of the agents' cashier. Alipay serves the cashier on a host other than the gateway's, so the simulator has a
- * separate path.
- */
+/** The call by which an AI agent pays. At Alipay it is on another host than the gateway, so the path is separate. */
 const CASHIER = '/openclawpay/agent/v1/pay';
 const JSON_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
 const PAGE_METHODS: ReadonlySet<string> = new Set(Object.keys(PRODUCTS));
@@ -145,20 +140,14 @@ function perform(core: Core, request: AlipayRequest, fault: FaultName | undefine
   }
 }
 
-/**
- * Returns one of Alipay's certificates for this app, as base64 of the PEM file. Alipay's code for an unknown serial
- * number is not documented.
- */
+/** Alipay's code for an unknown serial number is not documented. */
 function downloadCertificate(_core: Core, { account, content }: AlipayRequest): CallResult {
   const pem = account.alipayCerts.get(readText(content['alipay_cert_sn'], 'alipay_cert_sn', /^[0-9a-f]{32}$/));
   if (pem === undefined) throw refused('INVALID_PARAMETER', 'This app has no certificate with this alipay_cert_sn.');
   return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };
 }
 
-/**
- * Returns the checked request; undefined if the request was refused and the refusal was sent. Some refusals of the
- * gateway are unsigned.
- */
+/** Returns undefined if the request was refused; some refusals of the gateway are unsigned. */
 async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<AlipayRequest | undefined> {
   const keys = keysOf(core);
   try {
@@ -183,10 +172,6 @@ async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<Alipa
   }
 }
 
-/**
- * Checks a signed payment URL and redirects the payer's browser to the payer page. Shows an error if the URL is
- * refused.
- */
 function servePage(core: Core, ctx: Context, raw: RawRequest): void {
   try {
     ctx.redirect(core.payUrl(openChecked(core, raw)));

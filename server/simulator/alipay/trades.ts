@@ -1,7 +1,4 @@
-/**
- * Creates trades for QR codes, pages, apps and mini programs. Pays them with the payer's payment code. Queries, closes
- * and cancels trades.
- */
+/** Creates, pays, queries, closes and cancels trades. */
 import { z } from 'zod';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
@@ -70,10 +67,7 @@ const Options = z
   })
   .refine((options) => !options.enable_pay_channels || !options.disable_pay_channels);
 
-/**
- * Reads the optional fields; throws AlipayRefusal if a field is invalid. Alipay allows only one of enable_pay_channels
- * and disable_pay_channels.
- */
+/** Alipay allows only one of enable_pay_channels and disable_pay_channels. */
 function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output<typeof Options> {
   const options = Options.safeParse(content);
   if (options.success) return options.data;
@@ -83,10 +77,7 @@ function readCreateOptions(content: Readonly<Record<string, unknown>>): z.output
 /** A QR code expires at most two hours after its creation, even if `time_expire` is later. */
 const QR_MS = 2 * 3_600_000;
 
-/**
- * alipay.trade.precreate: creates an order for a QR code. `silent` = the caller gets no response. This happens once for
- * an order with the amount 0.06: at its first create request.
- */
+/** alipay.trade.precreate: creates an order for a QR code. The first request for the amount 0.06 gets no response. */
 export function precreate(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const product = request.content['product_code'] ?? QR_PRODUCTS[0];
   if (typeof product !== 'string' || !QR_PRODUCTS.includes(product))
@@ -99,10 +90,7 @@ export function precreate(core: Core, request: AlipayRequest): { content: Conten
   };
 }
 
-/**
- * alipay.trade.create for a mini program. The payer is known, so the trade exists immediately and waits for the
- * payment.
- */
+/** alipay.trade.create: the payer of a mini program is known, so the trade exists immediately. */
 export function createForMiniProgram(core: Core, request: AlipayRequest): { content: Content; silent: boolean } {
   const { content } = request;
   if (content['product_code'] !== MINI_PRODUCT) throw refused('INVALID_PARAMETER', 'product_code must be JSAPI_PAY.');
@@ -131,19 +119,13 @@ export function openPage(core: Core, request: AlipayRequest): Trade {
   return createTrade(core, request, product.scene).trade;
 }
 
-/**
- * Refuses a product that the merchant has not signed up for. That Alipay makes this check before all checks of the
- * trade is inferred.
- */
+/** It is inferred that Alipay checks the product before all checks of the trade. */
 function requireProduct({ account }: AlipayRequest, product: string): void {
   if (!account.products.includes(product))
     throw refused('ACCESS_FORBIDDEN', 'The merchant has not signed up for the payment product of this request.');
 }
 
-/**
- * Creates the trade of a request. If an unpaid trade with the same order number, amount and subject exists, returns
- * that trade.
- */
+/** If an unpaid trade with the same order number, amount and subject exists, returns that trade. */
 function createTrade(
   core: Core,
   request: AlipayRequest,
@@ -218,20 +200,14 @@ const CODE = /^(2[5-9]|30)\d{14,22}$/;
 /** A payment can be cancelled within one day; later it can only be refunded (reference of alipay.trade.cancel). */
 const CANCEL_MS = 86_400_000;
 
-/**
- * The simulated behaviour of the payer, by the last digit of the payment code. With any other digit the payer pays
- * immediately.
- */
+/** The payer's behaviour by the last digit of the payment code; with any other digit the payer pays immediately. */
 const PAYERS: Readonly<Record<string, 'asks-password' | 'has-no-money' | 'showed-it-long-ago'>> = {
   '1': 'asks-password',
   '2': 'has-no-money',
   '0': 'showed-it-long-ago',
 };
 
-/**
- * alipay.trade.pay with the payer's payment code: the trade is paid immediately, or the response is 10003 while the
- * payer enters a password.
- */
+/** alipay.trade.pay: pays with the payer's code, or returns 10003 while the payer enters a password. */
 export function payByCode(
   core: Core,
   request: AlipayRequest,
@@ -252,10 +228,7 @@ export function payByCode(
   return { content: answerOf(trade, fault), silent: isNew && trade.fixed === 'silent' };
 }
 
-/**
- * Refuses a payment code that was already used. Refuses a code that is too old, because a code is valid for one minute.
- * Refuses a payer who has too little money.
- */
+/** Refuses a used code, a code that is too old (valid for one minute), and a payer with too little money. */
 function refuseCode(core: Core, authCode: string, payer: (typeof PAYERS)[string] | undefined): void {
   const isUsed = [...core.ledger.trades.values()].some(({ details }) => details['authCode'] === authCode);
   if (isUsed || payer === 'showed-it-long-ago')
@@ -304,15 +277,13 @@ export function cancel(core: Core, request: AlipayRequest): { content: Content }
  */
 export const CANCELLED = 'cancel_';
 
-/** The response of a call. `silent` = the call took effect, but the caller gets no response. */
+/** `silent` = the call took effect, but the caller gets no response. */
 export interface CallResult {
   content: Content;
   silent?: boolean;
 }
 
-/**
- * alipay.trade.query: returns the state of a trade. With the fault `query-lag` it returns a paid trade as still unpaid.
- */
+/** alipay.trade.query: returns a trade's state. The fault `query-lag` shows a paid trade as still unpaid. */
 export function query(core: Core, request: AlipayRequest, fault: FaultName | undefined): CallResult {
   const trade = existing(core, request);
   const payment = fault === 'query-lag' ? undefined : paymentOf(trade);
@@ -344,10 +315,7 @@ export function close(core: Core, request: AlipayRequest): CallResult {
   return { content: success({ trade_no: tradeNoOf(trade), out_trade_no: trade.orderNo }) };
 }
 
-/**
- * Returns the trade that a request names. Throws AlipayRefusal if the trade does not exist. Throws it also if the
- * request may not act for the merchant of the trade.
- */
+/** Returns the trade of a request; throws AlipayRefusal if none exists or it may not act for its merchant. */
 export function existing(core: Core, request: AlipayRequest): Trade {
   const { account, sellers } = request;
   const trade = named(core, request);

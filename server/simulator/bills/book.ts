@@ -21,20 +21,14 @@ import {
   spanOfDay,
 } from './rows.ts';
 
-/**
- * The test conditions that can be set for the bills of a channel, such as a missing bill. `BillRules.lacks` lists those
- * that a channel cannot have.
- */
+/** Test conditions of bills; `BillRules.lacks` lists those that a channel cannot have. */
 export const CONDITIONS = [
   /** There is no bill until the condition is removed. */
   'late',
   /** The channel reports a day without transactions. */
   'empty',
-  /** The file ends in the middle. */
   'cut',
-  /** The hash that the channel reports is not the hash of the file. */
   'wrong-hash',
-  /** The download URL has already expired when the channel returns it. */
   'expired-url',
   'wrong-charset',
   'foreign-account',
@@ -52,12 +46,9 @@ export const CONDITIONS = [
 
 type RulesOf = (payWay: PayWay) => BillRules;
 
-/** The name of a test condition for bills, such as `late`. */
 type ConditionName = (typeof CONDITIONS)[number];
 
-/**
- * A test condition (such as `late`) that is set for the bills of a channel. If `date` is null, it applies to every day.
- */
+/** If `date` is null, the condition applies to every day. */
 interface Condition {
   id: string;
   payWay: PayWay;
@@ -67,21 +58,17 @@ interface Condition {
   rows: number | null;
 }
 
-/** Sets, removes and finds the test conditions for the bills of the channels. */
 interface Conditions {
   set(condition: Omit<Condition, 'id'>): Condition;
-  /** Removes the conditions that have this channel, this name and this date. */
   unset(condition: Pick<Condition, 'payWay' | 'condition' | 'date'>): void;
   list(): readonly Condition[];
   /** Removes the condition with this id; without an id, removes all conditions. */
   clear(id?: string): void;
-  /** Whether the condition holds for any of these days. */
   has(payWay: PayWay, name: ConditionName, days: readonly string[]): boolean;
-  /** Returns the number of filler payments on a day. */
   fillerOn(payWay: PayWay, day: string): number;
 }
 
-/** Creates an empty set of test conditions for bills. The conditions are lost when the process ends. */
+/** The conditions are lost when the process ends. */
 function createConditions(rulesOf: RulesOf): Conditions {
   let known: Condition[] = [];
   const holding = (payWay: PayWay, name: ConditionName, days: readonly string[]) =>
@@ -123,10 +110,7 @@ function createConditions(rulesOf: RulesOf): Conditions {
   };
 }
 
-/**
- * The kinds of planted differences (deliberate errors for tests) that change only the bill. The orders and payments in
- * the simulator stay unchanged.
- */
+/** Kinds of planted differences that change only the bill, not the orders and payments in the simulator. */
 const BILL_PLANTS = [
   'paid_missing_at_channel',
   'amount_differs',
@@ -140,25 +124,17 @@ const BILL_PLANTS = [
   'line_unreadable',
   'withdrawal',
 ] as const;
-/**
- * The kinds of planted differences that change the simulator's own data: it makes a payment, refund or dispute without
- * notifying the merchant.
- */
+/** Kinds of planted differences that change the simulator's own data, without notifying the merchant. */
 const LEDGER_PLANTS = [
   'paid_unknown_to_us',
   'refund_unknown_to_us',
   'duplicate_payment',
   'dispute_unknown_to_us',
 ] as const;
-/** All kinds of differences between a bill and the orders that the simulator can create on purpose. */
 export const PLANTS = [...BILL_PLANTS, ...LEDGER_PLANTS] as const;
-/** The kind of a difference that the simulator creates on purpose, such as `amount_differs`. */
 export type PlantKind = (typeof PLANTS)[number];
 
-/**
- * A difference between a bill and the orders that the simulator created on purpose, so that a test can check whether
- * the service finds it.
- */
+/** A difference that the simulator created on purpose, so that a test can check whether the service finds it. */
 export interface Plant {
   id: string;
   kind: PlantKind;
@@ -167,18 +143,13 @@ export interface Plant {
   /** The day whose bill shows the difference. */
   date: string;
   orderNo: string;
-  /** The id that the channel gave to the payment or refund. */
   number: string;
 }
 
-/** The planted differences (deliberate errors that the service must find). */
 interface Plants {
   add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
   list(): readonly Plant[];
-  /**
-   * Removes the planted difference with this id. Without an id, removes all of them. A payment, refund or dispute that
-   * was made for a difference stays.
-   */
+  /** Removes one difference, or all without an id. A payment, refund or dispute that was made for it stays. */
   clear(id?: string): void;
   /** Returns the rows of a bill with the planted differences. `rows` are the correct rows. */
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];
@@ -186,10 +157,7 @@ interface Plants {
   foreign(scope: Scope): BillRow[];
 }
 
-/**
- * For each kind of difference, returns the rows that replace a correct row of the bill: no row, one changed row, or the
- * row twice.
- */
+/** Returns the rows that replace a correct row of the bill, by kind of planted difference. */
 const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>> = {
   paid_missing_at_channel: () => [],
   refund_missing_at_channel: () => [],
@@ -203,9 +171,7 @@ const CHANGES: Readonly<Partial<Record<PlantKind, (row: BillRow) => BillRow[]>>>
   line_unreadable: (row) => [{ ...row, isUnreadable: true }],
 };
 
-/**
- * Creates an empty list of planted differences (deliberate errors in bills). The list is lost when the process ends.
- */
+/** The planted differences are lost when the process ends. */
 function createPlants(): Plants {
   let known: { plant: Plant; foreign?: BillRow }[] = [];
   const foreign: Plants['foreign'] = (scope) =>
@@ -247,7 +213,6 @@ function changedBy(row: BillRow, known: readonly { plant: Plant }[]): BillRow[] 
   return own.reduce((rows, { plant }) => rows.flatMap((one) => CHANGES[plant.kind]?.(one) ?? [one]), [row]);
 }
 
-/** A bill file for download: its account, expiry and content. */
 export interface BillFile {
   payWay: PayWay;
   account: string;
@@ -256,40 +221,27 @@ export interface BillFile {
   write(): AsyncIterable<Buffer>;
 }
 
-/**
- * The content of a bill. It is fixed when the merchant requests the bill. `has` tells whether a test condition, such as
- * `late`, is set for the bill.
- */
+/** The content of a bill, fixed when the merchant requests the bill. */
 export interface BillContent {
   rows: readonly BillRow[];
   fillers: readonly Filler[];
   has(name: ConditionName): boolean;
 }
 
-/**
- * The bills of all channels. `plants` are deliberate errors in single rows. `conditions` are artificial situations,
- * such as a missing bill.
- */
 export interface Bills {
   readonly plants: Plants;
   readonly conditions: Conditions;
   contentOf(scope: Scope): BillContent;
   /** Stores a bill file for a later download. Returns the token by which `find` returns the file. */
   promise(file: BillFile): string;
-  /**
-   * Returns the file of a token, even if the file has expired. Returns undefined for an unknown token, or if the file
-   * was deleted long after its expiry.
-   */
+  /** Returns the file, even if it has expired. Undefined = an unknown token, or a file that expired long ago. */
   find(token: string): BillFile | undefined;
 }
 
 /** How long an expired file can still be found by its token (ms). */
 const MEMORY_MS = 3_600_000;
 
-/**
- * Creates the bills of all channels: `contentOf` computes a bill from the trades in `ledger` each time it is called.
- * Planted differences, test conditions and download files are lost when the process ends.
- */
+/** Creates the bills of all channels; planted differences, conditions and files are lost when the process ends. */
 export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bills {
   const plants = createPlants();
   const conditions = createConditions(rulesOf);
@@ -325,10 +277,7 @@ export function createBills(ledger: Ledger, clock: Clock, rulesOf: RulesOf): Bil
   };
 }
 
-/**
- * Yields every row of a bill: first the rows of the simulator's trades, then the fillers (invented payments of another
- * system).
- */
+/** Yields every row of a bill: first the simulator's trades, then the fillers (payments of another system). */
 export function* rowsOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>): Iterable<BillRow> {
   yield* rows;
   for (const filler of fillers) for (let index = 0; index < filler.count; index += 1) yield fillerRow(filler, index);

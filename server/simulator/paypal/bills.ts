@@ -1,7 +1,4 @@
-/**
- * Serves PayPal's Transaction Search: lists the transactions of a time window, and returns the balances at a point in
- * time.
- */
+/** Serves PayPal's Transaction Search: the transactions of a time window, and the balances at a point in time. */
 import { z } from 'zod';
 import { PAYPAL_BILL_RULES } from './bill-rules.ts';
 import type { BillContent } from '../bills/book.ts';
@@ -24,11 +21,7 @@ import { majorOf } from '../trade.ts';
 import { PaypalRefusal, apiUrlOf, refuse } from './answers.ts';
 import { type AddRoute, type Request, json } from './requests.ts';
 
-/**
- * The event codes of PayPal's page "Transaction event codes": an express checkout payment, a refund by the merchant, a
- * chargeback and its reversal, a hold for a dispute and its cancellation, a withdrawal. The simulator reports money
- * taken for any dispute as a chargeback.
- */
+/** The codes are from PayPal's page "Transaction event codes". Money taken for any dispute counts as a chargeback. */
 const EVENT_CODES = {
   payment: 'T0006',
   refund: 'T1107',
@@ -48,10 +41,7 @@ export function signed({ kind, minor }: BillRow): number {
   return GAINS.has(kind) ? minor : -minor;
 }
 
-/**
- * The transactions in a time window. `total` is how many there are. `page` creates only the transactions of one page,
- * because a window can contain very many.
- */
+/** `page` creates only the transactions of one page, because a window can contain very many. */
 interface Window {
   total: number;
   page(number: number, size: number): BillRow[];
@@ -74,10 +64,7 @@ function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { fr
   };
 }
 
-/**
- * Describes a row as an element of `transaction_details` (`transaction_info` in PayPal's OpenAPI description
- * reporting_transactions_v1).
- */
+/** Describes a row as an element of `transaction_details` (PayPal's OpenAPI description reporting_transactions_v1). */
 function presentRow(row: BillRow, { has }: BillContent): object {
   const { kind, number, tradeNo, fee, trade } = row;
   const isPayment = kind === 'payment';
@@ -106,18 +93,12 @@ function presentRow(row: BillRow, { has }: BillContent): object {
   };
 }
 
-/**
- * Formats an instant for the transaction list: whole seconds, and an offset without a colon, as in the samples of
- * PayPal's documents.
- */
+/** Formats an instant as in the samples of PayPal's documents: whole seconds, and an offset without a colon. */
 function reportTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19)}+0000`;
 }
 
-/**
- * Returns the status of a row; `V` = a payment that was refunded in full (`transaction_status` in
- * reporting_transactions_v1).
- */
+/** `V` = a payment that was refunded in full (`transaction_status` in reporting_transactions_v1). */
 function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
   if (kind !== 'payment' || state !== 'done' || trade === null) return STATUSES[state];
   const paid = trade.payments.find(({ number }) => number === tradeNo);
@@ -125,10 +106,7 @@ function statusOf({ kind, state, trade, tradeNo }: BillRow): string {
   return back.reduce((sum, { minor }) => sum + minor, 0) >= (paid?.minor ?? Infinity) ? 'V' : 'S';
 }
 
-/**
- * Returns the invoice_id and the custom_id that the merchant sent, as fields of a transaction. The row of a refund has
- * the invoice id of the refund.
- */
+/** Returns the merchant's invoice_id and custom_id. The row of a refund has the invoice id of the refund. */
 function numbersOf({ kind, trade, orderNo, refundNo }: BillRow): Record<string, unknown> {
   if (trade === null) return orderNo === '' ? {} : { invoice_id: orderNo };
   const { customId, invoiceId } = trade.details;
@@ -198,10 +176,7 @@ const Query = z.object({
   transaction_id: z.string().min(17).max(19).optional(),
   balance_affecting_records_only: z.enum(['Y', 'N']).default('Y'),
 });
-/**
- * `ALL` means all currencies. It is accepted and is the default, because integrators' requests show that. PayPal's
- * description allows only a currency code of three letters.
- */
+/** `ALL` = all currencies, as integrators' requests show; PayPal's description allows only a code of three letters. */
 const BalancesQuery = z.object({
   as_of_time: Time.optional(),
   currency_code: z
@@ -310,8 +285,7 @@ function balanceTime(at: number): string {
 }
 
 /**
- * The first day whose fillers (invented payments of another system) count in the balances. A first day is necessary,
- * because fillers that are set without a date are on every day.
+ * The first day whose fillers count in the balances. Without it, fillers that are set without a date are on every day.
  */
 const FILLED_SINCE = Date.UTC(2020, 0, 1);
 
@@ -331,9 +305,8 @@ function fillerMinor({ bills: { conditions } }: Core, at: number): number {
 }
 
 /**
- * Whether a row changes the balance. A pending or denied payment does not. A row that does not change the balance is
- * listed only with `balance_affecting_records_only=N` (reporting_transactions_v1). A payment that is completed later is
- * listed at the time of its start, `transaction_initiation_date`.
+ * A row that does not change the balance is listed only with `balance_affecting_records_only=N`
+ * (reporting_transactions_v1). A payment that is completed later is listed at the time of its start.
  */
 function affectsBalance({ kind, state }: BillRow): boolean {
   return kind !== 'payment' || state === 'done';
@@ -363,19 +336,13 @@ function readQuery<T>(schema: z.ZodType<T>, { query }: Request): T {
   throw badQuery(String(issue?.path[0] ?? ''), 'The value of a field does not conform to the expected format.');
 }
 
-/**
- * Builds the refusal of an invalid query parameter. If integrators have published PayPal's text for an error, the
- * simulator uses this text.
- */
+/** Builds the refusal of an invalid query parameter, with PayPal's text if integrators have published it. */
 function badQuery(field: string, issue: string): PaypalRefusal {
   const { status, body } = refuse(400, issue, issue, field);
   return new PaypalRefusal(status, body);
 }
 
-/**
- * Refuses a search with too many results. The name, the texts and the fields `total_items` and `maximum_items` are from
- * `error_default` of PayPal's client libraries for Transaction Search.
- */
+/** The name, the texts and the fields of the refusal are from `error_default` of PayPal's client libraries. */
 function tooMany(total: number): PaypalRefusal {
   const { body } = refuse(400, 'RESULTSET_TOO_LARGE', 'Change the filter criteria and try again.');
   return new PaypalRefusal(400, {
@@ -399,10 +366,7 @@ function linksOf(core: Core, { query }: Request, page: number, pages: number): o
   return [link('self', page), ...previous, ...next];
 }
 
-/**
- * Applies the conditions `cut` (the body ends in the middle) and `wrong-charset` (the body is UTF-16, but its header
- * does not say so).
- */
+/** Applies the conditions `cut` and `wrong-charset` (UTF-16, although the header does not say so). */
 function spoilt(answer: Answer, has: (name: 'cut' | 'wrong-charset') => boolean): Answer {
   if (has('cut')) return { ...answer, body: answer.body.slice(0, answer.body.length >> 1) };
   return has('wrong-charset') ? { ...answer, encode: (text) => Buffer.from(text, 'utf16le') } : answer;

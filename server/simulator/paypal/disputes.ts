@@ -1,6 +1,4 @@
-/**
- * Simulates PayPal's disputes: the actions of payer, merchant and PayPal, the webhook events, and the calls of the API.
- */
+/** Simulates PayPal's disputes: the actions of all parties, the webhook events, and the calls of the API. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Core } from '../channel-simulator.ts';
@@ -30,7 +28,6 @@ interface SimulatedDispute {
   movements: boolean;
   messages: { by: 'BUYER' | 'SELLER'; text: string; at: number }[];
   evidence: string[];
-  /** The number of files that the merchant sent as evidence. */
   files: number;
   dueAt: number | null;
   createdAt: number;
@@ -42,16 +39,13 @@ function disputesOf({ details }: Trade): SimulatedDispute[] {
   return (details['disputes'] as SimulatedDispute[] | undefined) ?? [];
 }
 
-/**
- * Whether the merchant may accept the payer's claim in the current state of the dispute. PayPal then refunds the payer.
- */
+/** Whether the merchant may accept the payer's claim. PayPal then refunds the payer. */
 function canAccept({ status }: SimulatedDispute): boolean {
   return status === 'OPEN' || status === 'WAITING_FOR_SELLER_RESPONSE';
 }
 
 type Json = Record<string, unknown>;
 
-/** Sends a webhook event about a dispute. The event contains the dispute in its current state. */
 function emitDisputeEvent(
   core: Core,
   trade: Trade,
@@ -62,9 +56,8 @@ function emitDisputeEvent(
 }
 
 /**
- * Builds the JSON of a dispute as `GET /v1/customer/disputes/{id}` returns it. Fields and codes are from PayPal's
- * OpenAPI description of Disputes v1. The links for each state are those that a merchant recorded in PayPal's sandbox;
- * the names of these links contain underscores.
+ * Fields and codes are from PayPal's OpenAPI description of Disputes v1. The links for each state are those that a
+ * merchant recorded in PayPal's sandbox; the names of these links contain underscores.
  */
 function presentDispute(core: Core, trade: Trade, dispute: SimulatedDispute): Json {
   const { id, status, outcome, messages, dueAt } = dispute;
@@ -119,7 +112,6 @@ function presentDisputeInfo(core: Core, trade: Trade, dispute: SimulatedDispute)
   };
 }
 
-/** Builds the response to an action: a link to the dispute. */
 function presentAction(core: Core, { id }: SimulatedDispute): Json {
   return { links: [linkTo(core, id)] };
 }
@@ -226,16 +218,12 @@ function sendMessage(core: Core, trade: Trade, dispute: SimulatedDispute, text: 
   move(core, trade, dispute, {});
 }
 
-/** Accepts the claim for the merchant, so the payer is refunded. */
 function acceptClaim(core: Core, trade: Trade, dispute: SimulatedDispute): void {
   refuseUnless(canAccept(dispute));
   lose(core, trade, dispute, 'told');
 }
 
-/**
- * Refuses an action that the state of the dispute does not allow. Issue and message are from PayPal's list of errors of
- * Disputes v1.
- */
+/** Issue and message are from PayPal's list of errors of Disputes v1. */
 function refuseUnless(isAllowed: boolean): void {
   if (isAllowed) return;
   throw refuse(422, 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE', 'This action is not allowed for this dispute ID.');
@@ -250,8 +238,7 @@ function open(core: Core, trade: Trade, disputeAction: DisputeAction): Simulated
     id: `PP-R-${core.trades.newNumber(newPaypalId).slice(0, 3)}-${String(Math.floor(Math.random() * 1e8)).padStart(8, '0')}`,
     minor: disputedMinor(trade, disputeAction),
     reason,
-    // PayPal reviews an unauthorised payment immediately. In other disputes payer and merchant exchange messages
-    // first.
+    // PayPal reviews an unauthorised payment immediately; in other disputes payer and merchant exchange messages first.
     stage: reason === 'UNAUTHORISED' ? 'CHARGEBACK' : 'INQUIRY',
     status: reason === 'UNAUTHORISED' ? 'UNDER_REVIEW' : 'OPEN',
     outcome: null,
@@ -306,8 +293,7 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
-  // When a dispute is resolved, PayPal releases the money that it holds. If the merchant lost the dispute, `take` takes
-  // the money from the merchant.
+  // PayPal releases the money that it holds when a dispute is resolved. If the merchant lost, `take` takes it.
   for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }

@@ -14,9 +14,7 @@ import { type AddRoute, json, readVerifyRequest, readWebhookPatch, readWebhookRe
 
 type Json = Record<string, unknown>;
 
-/**
- * The content of a webhook notification. It is fixed when the event happens, so that every delivery has the same bytes.
- */
+/** The content is fixed when the event happens, so that every delivery has the same bytes. */
 interface EventFacts extends Json {
   webhookId: string;
   event: Json;
@@ -75,10 +73,7 @@ function describe(core: Core, eventType: string, summary: string): Json {
   };
 }
 
-/**
- * The values that the signature of a webhook delivery covers besides the body, and the URL of the certificate that
- * verifies the signature.
- */
+/** What the signature of a delivery covers besides the body, and the URL of the certificate that verifies it. */
 interface Transmission {
   id: string;
   /** The time at which the notification was created (RFC 3339); the same for every delivery. */
@@ -106,9 +101,7 @@ export function signedHeaders(
   };
 }
 
-/**
- * Whether the signature of a webhook delivery is correct for its body. Used by PayPal's call that verifies a signature.
- */
+/** Whether the signature of a webhook delivery is correct for its body. */
 function fits(body: Buffer, { id, time, webhookId }: Transmission, signature: string, certificate: string): boolean {
   const text = Buffer.from(webhookText(id, time, webhookId, body));
   return verify('RSA-SHA256', text, new X509Certificate(certificate).publicKey, Buffer.from(signature, 'base64'));
@@ -144,8 +137,7 @@ export function addNotifications(router: Router, add: AddRoute, core: Core): voi
       const pem = certUrl.startsWith(apiUrlOf(core))
         ? findCertificate([account], certUrl.split('/').at(-1) ?? '')
         : undefined;
-      // PayPal writes the event as JSON again before it verifies the signature. Therefore only an event that was
-      // compact JSON passes.
+      // PayPal writes the event as JSON again before it verifies the signature, so only compact JSON passes.
       const event = Buffer.from(JSON.stringify(rest.webhook_event));
       const known =
         webhooksOf(account).some((webhook) => webhook.id === webhookId) && rest.auth_algo === 'SHA256withRSA';
@@ -217,10 +209,7 @@ function addWebhooks(add: AddRoute, core: Core): void {
   });
 }
 
-/**
- * The event types that a webhook can subscribe to. The list contains only a part of PayPal's event types
- * (developer.paypal.com, "Webhook event names").
- */
+/** The list is only a part of PayPal's event types (developer.paypal.com, "Webhook event names"). */
 const EVENT_TYPES = [
   'CHECKOUT.ORDER.APPROVED',
   'CHECKOUT.ORDER.COMPLETED',
@@ -271,10 +260,7 @@ function present(core: Core, { id, url, eventTypes }: Webhook): Record<string, u
   };
 }
 
-/**
- * Builds the bytes and headers of one delivery, signed for its webhook. Applies `fault`, a deliberate error such as
- * `wrong-key`.
- */
+/** Builds the bytes and headers of one delivery, signed for its webhook. Applies `fault`, such as `wrong-key`. */
 export function signNotification(
   core: Core,
   notification: NotificationRecord,

@@ -9,20 +9,14 @@ import { notFound, presentRefund, refuse, sceneryOf } from './answers.ts';
 
 const REFUND_WINDOW_MS = 180 * 86_400_000;
 
-/**
- * The result of a call that creates or queries a refund. `repeated` is true if an earlier request with the same
- * PayPal-Request-Id created the refund.
- */
+/** `repeated` is true if an earlier request with the same PayPal-Request-Id created the refund. */
 export interface FoundRefund {
   trade: Trade;
   refund: Refund;
   repeated: boolean;
 }
 
-/**
- * `POST /v2/payments/captures/{id}/refund`: refunds a capture. Without an amount the refund covers the remaining
- * amount. Throws PaypalRefusal.
- */
+/** `POST /v2/payments/captures/{id}/refund`; without an amount it refunds what remains. Throws PaypalRefusal. */
 export function makeRefund(
   core: Core,
   trade: Trade,
@@ -34,8 +28,7 @@ export function makeRefund(
   if (earlier) return { trade, refund: earlier, repeated: true };
   const minor = checkRefund(core, trade, request);
   const refundNo = request.invoice_id ?? requestId ?? '';
-  // The request id is stored before the ledger writes the refund, so that a repeated request finds the refund after a
-  // crash.
+  // The request id is stored before the ledger writes the refund: after a crash, a repeated request finds the refund.
   const requests = requestsOf(trade);
   if (requestId !== undefined) requests[requestId] = refundNo;
   trade.details['refundRequests'] = requests;

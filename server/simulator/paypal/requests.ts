@@ -7,7 +7,6 @@ import type { Answer } from '../exchange.ts';
 import type { Call, FaultName } from '../faults.ts';
 import { type PaypalRefusal, refuse } from './answers.ts';
 
-/** One call whose caller is authenticated. The `act` of a route receives it. */
 export interface Request {
   account: Account;
   params: Readonly<Record<string, string>>;
@@ -20,10 +19,7 @@ export interface Request {
   header(name: string): string | undefined;
 }
 
-/**
- * A route of PayPal's API. `call` is the name by which a fault (a deliberate error) is set. `orderNo` returns the order
- * number of a request, because a fault can be limited to one order.
- */
+/** `call` is the name by which a fault is set. `orderNo` is needed because a fault can be limited to one order. */
 export interface Route {
   call: Call;
   orderNo?(request: Request): string | undefined;
@@ -125,13 +121,9 @@ const VerifyRequest = z.object({
   webhook_event: z.record(z.string(), z.unknown()),
 });
 
-/** The body of a create-order request. */
 export type OrderRequest = z.infer<typeof OrderRequest>;
-/** The body of a refund request. */
 export type RefundRequest = z.infer<typeof RefundRequest>;
-/** The body of a webhook registration. */
 type WebhookRequest = z.infer<typeof WebhookRequest>;
-/** The body of a request to verify a webhook's signature. */
 type VerifyRequest = z.infer<typeof VerifyRequest>;
 
 /** Reads the body of a create-order request; throws PaypalRefusal with PayPal's issue and field. */

@@ -43,7 +43,6 @@ import {
   takeMoney,
 } from './trades.ts';
 
-/** Adds the calls about orders, captures and refunds. */
 function addCheckout(add: AddRoute, core: Core, index: TradeIndex): void {
   const idOf = ({ params }: Request) => params['id'] ?? '';
   const orderNo = (request: Request) => index.byNumber(request.account, idOf(request))?.orderNo;
@@ -127,10 +126,7 @@ function show(core: Core, trade: Trade, fault: FaultName | undefined): Record<st
   return presentOrder(seen(trade, fault), sceneryOf(core, trade));
 }
 
-/**
- * Returns a trade with the wrong data that a fault shows. `query-lag` shows the trade before its last change.
- * `wrong-amount` shows amounts that are 100 minor units too high. Without these faults the trade is unchanged.
- */
+/** Returns a trade with a fault's wrong data: `query-lag` hides the last change, `wrong-amount` raises the amounts. */
 function seen(trade: Trade, fault: FaultName | undefined): Trade {
   if (fault === 'query-lag') return before(trade);
   if (fault !== 'wrong-amount') return trade;
@@ -138,20 +134,14 @@ function seen(trade: Trade, fault: FaultName | undefined): Trade {
   return { ...trade, minor: trade.minor + 100, payments };
 }
 
-/**
- * Returns a trade as it was before its newest refund. Without a refund, returns the trade before its payment. Without a
- * payment, returns the trade before the approval.
- */
+/** Returns a trade as it was before its last change. */
 function before(trade: Trade): Trade {
   if (trade.refunds.length > 0) return { ...trade, refunds: trade.refunds.slice(0, -1) };
   if (trade.payments.length > 0) return { ...trade, payments: [], state: 'approved' };
   return { ...trade, state: 'open' };
 }
 
-/**
- * Builds the short response, which PayPal sends by default (`Prefer: return=minimal`): id, status and links (Orders v2
- * and Payments v2).
- */
+/** PayPal sends the short response by default (`Prefer: return=minimal`; Orders v2 and Payments v2). */
 function minimal({ id, status, links }: Record<string, unknown>): Record<string, unknown> {
   return { id, status, links };
 }
@@ -180,7 +170,6 @@ function numberIn(body: unknown): string | undefined {
   return /"custom_id":"(\w{1,127})"/.exec(text)?.[1];
 }
 
-/** Adds the simulated part of PayPal's REST API, below `/paypal`. */
 function mountPaypal(router: Router, core: Core): void {
   const index = openTradeIndex(core);
   const add: AddRoute = (method, path, route) => {
@@ -204,8 +193,7 @@ async function answer(core: Core, ctx: Context, route: Route): Promise<void> {
     orderNo: route.orderNo?.(read),
     act: (fault, word) =>
       attempt(() => {
-        // The fault `refused` of a capture is applied in `captureOrder`, because a refused capture also changes the
-        // order.
+        // `captureOrder` applies the fault `refused` of a capture, because a refused capture also changes the order.
         if (fault === 'refused' && route.call !== 'capture') throw refuseWith(word);
         return route.act(read, fault, word);
       }),
@@ -271,7 +259,6 @@ function readJsonBody(ctx: Context): unknown {
   }
 }
 
-/** Runs a task and converts a refusal that it throws into an error response. */
 function attempt<T>(task: () => T): T | Answer {
   try {
     return task();
@@ -306,7 +293,6 @@ const SCHEDULE = [
   ...Array.from({ length: 8 }, () => 18_000),
 ];
 
-/** Simulates PayPal (Orders v2). */
 export const paypalSimulator: ChannelSimulator = {
   payWay: 'paypal',
   billRules: PAYPAL_BILL_RULES,
@@ -338,7 +324,6 @@ export const paypalSimulator: ChannelSimulator = {
   rotate,
 };
 
-/** Approves an order as the payer would. After that the merchant can capture it. */
 function approve(core: Core, trade: Trade): void {
   if (trade.state === 'approved') return;
   delete trade.details['refusedWith'];

@@ -9,7 +9,6 @@ import { notFound, presentCapture, refuse, refuseWith, sceneryOf } from './answe
 import { sendEvent } from './notifications.ts';
 import { type OrderRequest, readAmount } from './requests.ts';
 
-/** Faults (deliberate errors) that make a capture pending or declined. */
 type CaptureFault = 'capture-pending' | 'capture-declined';
 
 /** How long a capture is pending with the fault `capture-pending`, in simulated milliseconds. */
@@ -17,8 +16,7 @@ const PENDING_MS = 60_000;
 
 /**
  * PayPal error codes (`issue`) after which the payer must choose another payment method ("Handle funding failures" and
- * the Orders v2 error list at developer.paypal.com). Every further capture is refused until the payer approves the
- * order again. `orderStatus` decides the status of the order until then.
+ * the Orders v2 error list at developer.paypal.com). Captures are refused until the payer approves again.
  */
 const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
   'INSTRUMENT_DECLINED',
@@ -27,8 +25,7 @@ const CHOOSE_AGAIN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * PayPal's reasons for a pending capture, if the merchant must accept or deny the payment in its PayPal account
- * (Payments v2, capture status details).
+ * PayPal's reasons for a pending capture that the merchant must accept or deny (Payments v2, capture status details).
  */
 const MERCHANT_DECIDES: ReadonlySet<string> = new Set([
   'INTERNATIONAL_WITHDRAWAL',
@@ -78,10 +75,7 @@ export function takeMoney(
   if (ripens) core.clock.schedule(PENDING_MS, () => moveCapture(core, trade, 'completed'));
 }
 
-/**
- * Completes a pending capture whose waiting time is over. This is necessary if the process that scheduled the
- * completion has ended.
- */
+/** Completes a pending capture whose time is over, in case the process that scheduled the completion has ended. */
 export function ripen(core: Core, trade: Trade): void {
   const ripeAt = trade.details['ripeAt'];
   if (typeof ripeAt === 'number' && ripeAt <= core.clock.now()) moveCapture(core, trade, 'completed');
@@ -123,13 +117,9 @@ export interface Done {
   silent?: boolean;
 }
 
-/** The values that `createOrder` takes from the HTTP headers of the request. */
 interface CreateHeaders {
   requestId: string | undefined;
-  /**
-   * The URL to which the events of this order are sent, from the header `simulator-notify-url`. Only the simulator has
-   * this header.
-   */
+  /** From the header `simulator-notify-url`, which only the simulator has; the events of this order are sent there. */
   notifyUrl: string | null;
 }
 
@@ -198,9 +188,7 @@ function draftOf(
   };
 }
 
-/**
- * `GET /v2/checkout/orders/{id}`: returns the current order; throws PaypalRefusal if the order is unknown or expired.
- */
+/** `GET /v2/checkout/orders/{id}`: returns the order; throws PaypalRefusal if it is unknown or expired. */
 export function getOrder(core: Core, index: TradeIndex, account: Account, id: string): Trade {
   const trade = index.byNumber(account, id);
   if (!trade || trade.id !== id) throw notFound();
@@ -210,7 +198,6 @@ export function getOrder(core: Core, index: TradeIndex, account: Account, id: st
   return trade;
 }
 
-/** A capture request, and the fault that is set for it. */
 interface CaptureAsked {
   id: string;
   requestId: string | undefined;
@@ -273,11 +260,9 @@ function withPayer(address: string, token: string): string {
   return url.href;
 }
 
-/** Finds trades by the ids in PayPal's calls. */
 export interface TradeIndex {
   /** Returns the trade with this order, capture or refund id, if the trade belongs to the account. */
   byNumber(account: Account, number: string): Trade | undefined;
-  /** Returns the trade that the request with this PayPal-Request-Id created. */
   byRequest(account: Account, requestId: string): Trade | undefined;
   /** Whether another order with this invoice id has been paid. */
   invoiceUsed(account: Account, invoiceId: string, except?: Trade): boolean;

@@ -50,15 +50,11 @@ export interface SigningKey {
   publicPem: string;
 }
 
-/**
- * A merchant or a partner at WeChat Pay. The lists of keys and sub-merchants begin with the newest entry. The earlier
- * entries stay valid.
- */
+/** The lists of keys and sub-merchants begin with the newest entry. The earlier entries stay valid. */
 export interface Merchant {
   mchid: string;
   /** The id of the app that the channel configuration uses. */
   appId: string;
-  /** The ids of all apps that are linked to the merchant. */
   appIds: readonly string[];
   /**
    * App ids that the merchant uses for only one type of payment. Each key is a field name of the channel configuration,
@@ -67,24 +63,15 @@ export interface Merchant {
   sceneAppIds: Readonly<Record<string, readonly string[]>>;
   apiV3Key: string;
   verifyMode: VerifyMode;
-  /**
-   * The sub-merchants of a partner. The channel configuration uses the first one. Empty for a merchant that is not a
-   * partner.
-   */
+  /** The channel configuration uses the first sub-merchant. Empty for a merchant that is not a partner. */
   subMerchants: readonly SubMerchant[];
   /** Registered H5 payment domains, including their subdomains. */
   h5Domains: readonly string[];
   /** The registered URL for complaint notifications; empty = no URL is registered. */
   complaintUrl?: string;
-  /**
-   * The merchant's developer account at SkillHub, where skills for WeChat's agents are published, as JSON; empty = the
-   * merchant has no developer account.
-   */
+  /** The merchant's developer account at SkillHub (skills for WeChat's agents), as JSON; empty = none. */
   skillhub?: string;
-  /**
-   * The payment products that the merchant is allowed to use, such as `native`. The name of a product is the last part
-   * of the path of its create call.
-   */
+  /** Payment products that the merchant may use, named by the last part of the create call's path, e.g. `native`. */
   products: readonly string[];
   merchantKeys: Credential[];
   platformKeys: SigningKey[];
@@ -103,7 +90,6 @@ const LISTS = [
   'publicKeys',
 ] as const;
 
-/** The H5 payment domains of a new merchant: this machine. */
 const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 const PRODUCTS = ['native', 'jsapi', 'h5', 'app', 'codepay'];
@@ -196,9 +182,8 @@ function parseMerchant(secrets: Account['secrets']): Merchant {
 }
 
 /**
- * Replaces a key, certificate or setting of a WeChat Pay merchant. After the replacement, only the new key signs
- * messages. An earlier signing key or certificate stays valid, as at WeChat Pay for one day. An earlier APIv3 key is
- * invalid immediately.
+ * Replaces a key, certificate or setting of a merchant. An earlier signing key or certificate stays valid, as at WeChat
+ * Pay for one day; an earlier APIv3 key is invalid immediately.
  */
 export async function rotateMerchant(core: Core, account: Account, what: string, to = ''): Promise<void> {
   const name = OTHER_NAMES.get(what) ?? what;

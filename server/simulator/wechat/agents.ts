@@ -1,7 +1,4 @@
-/**
- * Simulates WeChat agent pay: developer accounts at SkillHub, the preorder call, and the payment code that the call
- * returns.
- */
+/** Simulates WeChat agent pay: developer accounts at SkillHub, the preorder call, and the payment code it returns. */
 import type { Context } from 'koa';
 import { type KeyObject, createHmac, createPublicKey, randomBytes, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
@@ -14,16 +11,12 @@ import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { refuse, success } from './requests.ts';
 
-/**
- * A developer account at SkillHub, where skills for WeChat's agents are published. One merchant receives the payments
- * for the developer's skills. A developer has one valid key.
- */
+/** A developer account at SkillHub. One merchant receives the payments for its skills. It has one valid key. */
 interface Developer {
   developerId: string;
   keyId: string;
   privateKey: string;
   publicKey: string;
-  /** Ids of the skills that the developer has published. */
   skills: string[];
 }
 
@@ -48,7 +41,6 @@ export async function giveDeveloper(core: Core, name: string, skills: string[] |
   return developer;
 }
 
-/** Returns the developer of an account; undefined if the account has none. */
 function developerOf({ secrets }: Account): Developer | undefined {
   return secrets['skillhub'] ? (JSON.parse(secrets['skillhub']) as Developer) : undefined;
 }
@@ -101,10 +93,7 @@ function tradeOfPayData(core: Core, account: Account, { type, value }: PayData):
     : undefined;
 }
 
-/**
- * The product whose create call returns each type of payment data. A prepay_id must be of JSAPI, not of an app payment
- * (inferred).
- */
+/** A prepay_id must be of JSAPI, not of an app payment (inferred). */
 const PRODUCTS = { code_url: 'native', prepay_id: 'jsapi', h5_url: 'h5' } as const;
 
 function idIn(core: Core, type: PayData['type'], value: string): string | undefined {
@@ -154,15 +143,10 @@ const MOST_SECONDS = 900;
 
 const STANDARD_BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/**
- * For each recent nonce: the time until which the simulator remembers it (real time, ms). A repeated nonce is refused.
- */
+/** The end of the time for which a nonce is remembered (real time, ms). A repeated nonce is refused. */
 const seen = new WeakMap<Core, Map<string, number>>();
 
-/**
- * Serves the preorder call, by which an agent's developer gets a payment code. Each cause for a refusal that WeChat Pay
- * publishes has its own error.
- */
+/** Serves the preorder call. Each cause for a refusal that WeChat Pay publishes has its own error. */
 export async function servePreorder(ctx: Context, core: Core): Promise<void> {
   const body = rawBodyOf(ctx).toString('utf8');
   const entered = enter(core, body);
@@ -192,10 +176,7 @@ function answerPreorder(core: Core, { account, payData, seconds }: Entered): Ans
   return success({ payment_code: newPaymentCode(account, trade, core.clock.now() + seconds * 1000) });
 }
 
-/**
- * Checks a preorder request. Its times are compared with real time, because the simulated clock is used only for
- * expiry.
- */
+/** The times of a request are compared with real time; the simulated clock is used only for expiry. */
 function enter(core: Core, text: string): Entered | Answer {
   const envelope = Envelope.safeParse(parse(text));
   if (!envelope.success) return refuse(400, 'PARAM_ERROR', fieldOf(envelope.error, ''));

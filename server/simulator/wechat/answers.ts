@@ -8,7 +8,6 @@ import { NO_OFFERS, type Refund, type Trade, paymentOf, refundedMinor } from '..
 import { type Merchant, type SigningKey, privateKeyOf, signingKeyOf } from './account.ts';
 import { type Names, namesOf } from './requests.ts';
 
-/** WeChat Pay's `trade_type` of each product. */
 const TRADE_TYPES: ReadonlyMap<string, string> = new Map([
   ['native', 'NATIVE'],
   ['jsapi', 'JSAPI'],
@@ -29,19 +28,14 @@ const REFUND_WORDS = {
   abnormal: 'ABNORMAL',
 } as const;
 
-/** The content of `trade.details` for a trade at WeChat Pay. */
 export interface TradeDetails extends Names {
   product: string;
   openid: string;
-  /**
-   * The payer's openid (id of the payer in one app) for the sub-merchant's app. Set only if the create request
-   * contained this openid.
-   */
+  /** The payer's openid for the sub-merchant's app; set only if the create request contained it. */
   subOpenid?: string;
   attach?: string;
   /** The payer's payment code (codepay). Each code can be used once. */
   authCode?: string;
-  /** The merchant has reversed the trade. */
   reversed?: boolean;
   /** The merchant has closed the trade. An expired trade is not marked as closed. */
   closed?: boolean;
@@ -54,10 +48,7 @@ export function detailsOf(trade: Trade): TradeDetails {
   return trade.details as unknown as TradeDetails;
 }
 
-/**
- * Whether a trade belongs to the sub-merchant `subMchid`. A sub-merchant does not see the trades of another
- * sub-merchant of its partner.
- */
+/** Whether a trade belongs to `subMchid`. A sub-merchant does not see the trades of another one of its partner. */
 export function isFor(trade: Trade, { subMchid }: Pick<Names, 'subMchid'>): boolean {
   return detailsOf(trade).subMchid === subMchid;
 }
@@ -97,10 +88,7 @@ function unpaidState(trade: Trade): string {
   return trade.declined ? 'PAYERROR' : 'USERPAYING';
 }
 
-/**
- * Returns the state of a paid trade. In the simulator a reversed trade keeps the fields of its payment; WeChat Pay's
- * document does not specify this.
- */
+/** A reversed trade keeps the fields of its payment; WeChat Pay's document does not specify this. */
 function paidState(trade: Trade): string {
   if (detailsOf(trade).reversed) return 'REVOKED';
   return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
@@ -120,8 +108,7 @@ export function describeRefund(trade: Trade, refund: Refund): Record<string, unk
 }
 
 /**
- * Builds the JSON of a refund for a notification. Unlike a response, it has the field `refund_status` and no currency.
- * Amounts are in fen.
+ * Builds the JSON of a refund for a notification, in fen. Unlike a response, it has `refund_status` and no currency.
  */
 export function describeRefundNotification(trade: Trade, refund: Refund): Record<string, unknown> {
   return {
@@ -140,10 +127,7 @@ function merchantOf(trade: Trade): Record<string, unknown> {
   return subMchid === undefined ? { mchid } : { sp_mchid: mchid, sub_mchid: subMchid };
 }
 
-/**
- * Returns the account that received the money, as in the refund query (pay.weixin.qq.com, "查询单笔退款",
- * user_received_account).
- */
+/** The account that received the money (pay.weixin.qq.com, "查询单笔退款", user_received_account). */
 function receivedBy({ toMerchant }: Refund): string {
   return toMerchant ? '商户结算银行账户' : '支付用户零钱';
 }
@@ -167,7 +151,6 @@ function refundNames(trade: Trade, refund: Refund): Record<string, unknown> {
   };
 }
 
-/** Returns the amount that the payer pays: the amount of the order minus all vouchers. */
 function paidBy(trade: Trade): number {
   const { merchant, channel } = trade.offers ?? NO_OFFERS;
   return totalOf(trade) - merchant - channel;
@@ -210,10 +193,7 @@ export async function signAnswer(
   return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
 }
 
-/**
- * Encrypts `text` and returns it as a field in WeChat Pay's format. With the fault `bad-tag` or `bad-aad`, the receiver
- * cannot decrypt the field, although the signature of the body is correct.
- */
+/** Encrypts `text` as WeChat Pay does; with `bad-tag` or `bad-aad` only decryption fails, not the body's signature. */
 export function encrypted(
   text: string,
   associatedData: string,
@@ -246,9 +226,7 @@ export function withWrongAmount(facts: Readonly<Record<string, unknown>>): Recor
   return { ...facts, amount: Object.fromEntries(wrong) };
 }
 
-/**
- * Returns the HTTP headers with the signature of a body. Applies `fault`, a deliberate error such as `no-signature`.
- */
+/** Returns the HTTP headers with the signature of a body. Applies `fault`, such as `no-signature`. */
 export async function signHeaders(
   core: Core,
   key: SigningKey,

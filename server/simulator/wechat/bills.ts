@@ -29,9 +29,8 @@ import {
 } from './requests.ts';
 
 /**
- * The types of a trade bill. ALL: payments and refunds. SUCCESS: payments. REFUND: refunds. RECHARGE_REFUND: 充值退款,
- * which no other type contains ("下载交易账单", bill_type). That 充值退款 are the refunds with `funds_account` AVAILABLE is
- * inferred from the documents.
+ * RECHARGE_REFUND: 充值退款, which no other type contains ("下载交易账单", bill_type). That 充值退款 are the refunds with
+ * `funds_account` AVAILABLE is inferred from the documents.
  */
 const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
 type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
@@ -64,7 +63,6 @@ const SUMMARY = '总交易单数,应结订单总金额,退款总金额,充值券
 
 const REFUND_WORDS = { done: 'SUCCESS', 'under-way': 'PROCESSING', failed: 'FAIL' } as const;
 
-/** Selects the rows that a bill type contains. */
 function contentOf(content: BillContent, type: TradeBillType): BillContent {
   const isPart = ({ kind, fromAvailable }: BillRow) =>
     type === 'ALL'
@@ -135,9 +133,8 @@ function partiesOf(
 }
 
 /**
- * Returns the cells of a row, by column name. A refund is in the bill of the day on which it was requested. In the row
- * of a refund, the amounts of the order are zero, as in WeChat Pay's samples. For a reversed payment, the state REVOKED
- * of the refund is inferred from the list of states.
+ * A refund is in the bill of the day on which it was requested. In its row the amounts of the order are zero, as in
+ * WeChat Pay's samples. The state REVOKED for a reversed payment is inferred from the list of states.
  */
 function cellsOf(row: BillRow, content: BillContent, { mchid, ...owner }: BillOwner): Record<string, string> {
   const { appid = '', subMchid = '0', openid, product, attach = '' } = partiesOf(row, { mchid, ...owner });
@@ -193,10 +190,7 @@ function isIn(type: TradeBillType, name: string): boolean {
   return only === undefined || only.includes(type);
 }
 
-/**
- * The columns of an account bill. Source of columns and texts: pay.weixin.qq.com, "申请资金账单", and the samples in the
- * tests of public clients.
- */
+/** Columns and texts are from pay.weixin.qq.com, "申请资金账单", and the samples in the tests of public clients. */
 const FUND_COLUMNS =
   '记账时间,微信支付业务单号,资金流水单号,业务名称,业务类型,收支类型,收支金额(元),账户结余(元),资金变更提交申请人,备注,业务凭证号';
 const FUND_SUMMARY = '资金流水总笔数,收入笔数,收入金额,支出笔数,支出金额';
@@ -213,10 +207,7 @@ interface Flow {
   remark: string;
 }
 
-/**
- * Writes the lines of an account bill: the credits and debits of the merchant's basic account. The fee of a payment has
- * a line of its own. The line of a refund already includes the fee that WeChat Pay returns.
- */
+/** The fee of a payment has a line of its own. The line of a refund includes the fee that WeChat Pay returns. */
 function* fundBill(content: BillContent, { mchid }: BillOwner): Iterable<string> {
   yield `\uFEFF${content.has('other-columns') ? FUND_COLUMNS.replace('业务凭证号', '凭证编号') : FUND_COLUMNS}\r\n`;
   const sums = { in: 0, came: 0, out: 0, left: 0 };
@@ -274,10 +265,7 @@ const Shared = {
 const TradeQuery = z.object({ ...Shared, bill_type: z.enum(TRADE_BILL_TYPES).default('ALL') });
 const FundQuery = z.object({ ...Shared, account_type: z.enum(['BASIC', 'OPERATION', 'FEES']).default('BASIC') });
 
-/**
- * The calls that request a bill and download its file. The request for the file must be signed. The response with the
- * file is not signed.
- */
+/** The calls for bills. The request for a file must be signed; the response with the file is not signed. */
 export const BILL_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/bill\/tradebill$/, call: 'bill', plan: planTrades },
   { method: 'GET', path: /^\/v3\/bill\/fundflowbill$/, call: 'bill', plan: planFunds },
@@ -290,9 +278,7 @@ interface Bill {
   subMchid: string | undefined;
 }
 
-/**
- * How the file of a bill is made. `part` selects the rows for the bill type, and `lines` writes the lines of the file.
- */
+/** How the file of a bill is made; `part` selects the rows for the bill type. */
 interface Written {
   part?: (content: BillContent) => BillContent;
   lines: (content: BillContent) => Iterable<string>;
@@ -311,10 +297,7 @@ function planTrades(request: WechatRequest): Planned {
   });
 }
 
-/**
- * Checks a request for an account bill. Returns the function that serves the bill. Only the basic account has
- * transactions in the simulator, so a request for another account gets "no bill exists".
- */
+/** Only the basic account has transactions in the simulator, so another account gets "no bill exists". */
 function planFunds(request: WechatRequest): Planned {
   const read = FundQuery.safeParse(Object.fromEntries(request.query));
   if (!read.success) return settled(badQuery(read.error));

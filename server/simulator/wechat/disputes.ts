@@ -1,6 +1,5 @@
 /**
- * Simulates WeChat Pay's complaints: the actions of a payer, the calls of a merchant, and the images in the merchant's
- * responses.
+ * Simulates WeChat Pay's complaints: the actions of a payer, the calls of a merchant, and the images in its responses.
  */
 import { X509Certificate, constants, hash, publicEncrypt, randomUUID } from 'node:crypto';
 import { z } from 'zod';
@@ -28,9 +27,7 @@ const MOST_BYTES = 2 * 1024 * 1024;
 
 const Meta = z.object({ filename: z.string().min(1).max(128), sha256: z.string().min(1).max(256) });
 
-/**
- * The call that uploads an image for a response to a complaint. Source: pay.weixin.qq.com, chapter10_2_10 of API v3.
- */
+/** The upload of an image for a response (pay.weixin.qq.com, chapter10_2_10 of API v3). */
 export const IMAGE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/merchant-service\/images\/upload$/, call: 'dispute-image', plan: planUpload },
 ];
@@ -38,7 +35,6 @@ export const IMAGE_CALLS: readonly CallRoute[] = [
 /** The account that uploaded each image, for each running simulator. The list is lost when the simulator stops. */
 const owners = new WeakMap<Core, Map<string, string>>();
 
-/** Whether the merchant has uploaded the image. */
 function hasImage({ core, account }: Pick<WechatRequest, 'core' | 'account'>, mediaId: string): boolean {
   return owners.get(core)?.get(mediaId) === account.name;
 }
@@ -110,7 +106,6 @@ interface Complaint {
   isApproved?: boolean;
   /** How often the payer has complained, including the first time. */
   times?: number;
-  /** The ids of the images in the merchant's responses. */
   images?: string[];
   createdAt: number;
 }
@@ -136,10 +131,7 @@ const ResponseBody = z.object({
 });
 
 const CompleteBody = ResponseBody.pick({ complainted_mchid: true });
-/**
- * The body of "更新退款审批结果", by which the merchant approves or rejects a refund. A request with APPROVE may also contain
- * the fields for REJECT. A request with REJECT may also contain the fields for APPROVE.
- */
+/** The body of "更新退款审批结果". A request with one action may also contain the fields of the other action. */
 const RefundBody = z.object({
   action: z.enum(['APPROVE', 'REJECT']),
   launch_refund_day: z.int().min(0).optional(),
@@ -152,10 +144,7 @@ const HistoryQuery = z.object({
   offset: z.coerce.number().int().min(0).default(0),
 });
 
-/**
- * The calls about complaints, version 2. Paths, fields, states and limits are those of WeChat Pay's documents of 消费者投诉
- * 2.0.
- */
+/** Paths, fields, states and limits are those of WeChat Pay's documents of 消费者投诉 2.0. */
 export const COMPLAINT_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2$/, call: 'dispute', plan: planList },
   { method: 'GET', path: /^\/v3\/merchant-service\/complaints-v2\/([^/]+)$/, call: 'dispute', plan: planRead },
@@ -186,10 +175,9 @@ export const COMPLAINT_CALLS: readonly CallRoute[] = [
 ];
 
 /**
- * Applies an action to the complaint of a trade. `open`: the payer complains. `ask`: the payer sends another message.
- * `review`: the merchant responds. `win` or `cancel`: the complaint is closed. `appeal`: the payer continues the
- * complaint; the state after that is not documented. Action types: pay.weixin.qq.com, chapter10_2_16 of API v3,
- * 2023.06.06.
+ * Applies an action to a trade's complaint. `ask`: the payer sends another message. `review`: the merchant responds.
+ * `appeal`: the payer continues the complaint; the state after that is not documented. Action types: pay.weixin.qq.com,
+ * chapter10_2_16 of API v3, 2023.06.06.
  */
 export function actOnComplaint(core: Core, trade: Trade, disputeAction: DisputeAction): object {
   if (disputeAction.act === 'open') return open(core, trade, disputeAction);
@@ -334,10 +322,7 @@ function answer(request: WechatRequest, { trade, complaint }: Found, body: z.inf
   return empty(204);
 }
 
-/**
- * Approves or rejects the refund that a complaint requests. The error code for a complaint that requests no refund is
- * inferred.
- */
+/** The error code for a complaint that requests no refund is inferred. */
 function decideRefund(request: WechatRequest, { trade, complaint }: Found, body: z.infer<typeof RefundBody>): Answer {
   if (complaint.reason !== 'REFUND') return refuse(400, 'INVALID_REQUEST', '投诉单非申请退款类型');
   const refused = refuseImages(request, 'reject_media_list', body.reject_media_list);

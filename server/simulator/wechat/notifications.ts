@@ -18,10 +18,7 @@ import {
   success,
 } from './requests.ts';
 
-/**
- * The body of a request that registers the URL for complaint notifications. The URL must be https, as at WeChat Pay.
- * The simulator also accepts http on this machine.
- */
+/** The URL must be https, as at WeChat Pay. The simulator also accepts http on this machine. */
 const Body = z.object({
   url: z
     .string()
@@ -31,10 +28,7 @@ const Body = z.object({
 
 const PATH = /^\/v3\/merchant-service\/complaint-notifications$/;
 
-/**
- * The calls that manage a merchant's URL for complaint notifications; a merchant has one. Source: pay.weixin.qq.com,
- * chapter10_2_2 to 10_2_5 of API v3.
- */
+/** A merchant has one URL for complaint notifications (pay.weixin.qq.com, chapter10_2_2 to 10_2_5 of API v3). */
 export const COMPLAINT_NOTIFICATION_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: PATH, call: 'webhooks', plan: (request) => ({ act: () => show(request) ?? absent() }) },
   { method: 'POST', path: PATH, call: 'webhooks', plan: (request) => planUrl(request, (url) => create(request, url)) },
@@ -88,10 +82,7 @@ function absent(): Reply {
   return refuse(400, 'RESOURCE_NOT_EXISTS', '查询的通知回调不存在');
 }
 
-/**
- * Encrypts the content of a notification with the APIv3 key and signs it. Every delivery has the same content and a new
- * nonce.
- */
+/** Encrypts and signs a notification. Every delivery has the same content and a new nonce. */
 export async function encryptNotification(
   core: Core,
   merchant: Merchant,

@@ -24,7 +24,6 @@ const MOST_REFUNDS = 50;
 const SPACING_MS = 60_000;
 const REFUND_WINDOW_MS = 365 * 86_400_000;
 
-/** The calls that create, query and retry refunds. */
 export const REFUND_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/refund\/domestic\/refunds$/, call: 'refund', plan: planRefund },
   { method: 'GET', path: /^\/v3\/refund\/domestic\/refunds\/([^/]+)$/, call: 'refund-query', plan: planQuery },
@@ -86,10 +85,7 @@ function refund(
   return answerRefund({ trade, refund: core.refund(trade, draft, fault) }, fault);
 }
 
-/**
- * Handles a refund request whose refund number was used before. Returns the earlier refund. Refuses the request if the
- * payment or an amount differs from the earlier request.
- */
+/** Answers a reused refund number with the earlier refund; refuses it if the payment or an amount differs. */
 function repeatRefund(known: Found, trade: Trade, { amount }: RefundBody): Answer {
   const same = known.trade === trade && known.refund.minor === amount.refund && trade.minor === amount.total;
   return same

@@ -1,6 +1,4 @@
-/**
- * Checks the signature and the merchant ids of a request. Defines the schemas of the request bodies. Builds refusals.
- */
+/** Checks the signature and the merchant ids of a request, defines the schemas of the bodies, and builds refusals. */
 import type { Context } from 'koa';
 import { z } from 'zod';
 import {
@@ -21,8 +19,7 @@ import { type Merchant, findAccount, merchantKeyOf, readMerchant } from './accou
 export interface WechatRequest extends Caller {
   core: Core;
   /**
-   * `partner` if the path is a basic payment path that contains `/partner`. For every other path `direct`, even if a
-   * partner sent the request.
+   * `partner` only for a basic payment path with `/partner`; otherwise `direct`, even if a partner sent the request.
    */
   mode: 'direct' | 'partner';
   /** The parts of the path that match the groups of the route's pattern, decoded. An example is the order number. */
@@ -40,9 +37,7 @@ export interface Planned {
   act(fault: FaultName | undefined): Answer | Promise<Answer>;
 }
 
-/**
- * One route. `call` is the name by which a fault (a deliberate error) is set for the route. `plan` checks the request.
- */
+/** `call` is the name by which a fault (a deliberate error) is set for the route. */
 export interface CallRoute {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   path: RegExp;
@@ -55,10 +50,7 @@ export function settled(answer: Answer, orderNo?: string): Planned {
   return { orderNo, act: () => answer };
 }
 
-/**
- * Returns the parts of a form. wechatpayv3 for Python does not send the boundary in the header, so it is read from the
- * first line of the body.
- */
+/** Returns the parts of a form. wechatpayv3 for Python sends the boundary only in the first line of the body. */
 export function readForm(contentType: string, body: Buffer): Part[] | undefined {
   const isNamed = !/^multipart\/form-data$/i.test(contentType);
   const boundary = isNamed ? undefined : /^--([^\r\n]{1,70})\r\n/.exec(body.toString('latin1', 0, 80))?.[1];
@@ -96,7 +88,6 @@ export function badParameter(field: string, message: string): Answer {
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' };
 
-/** The merchant that signed a request, and its account. */
 export interface Caller {
   account: Account;
   merchant: Merchant;
@@ -150,19 +141,13 @@ function signError(message: string): Answer {
 
 const Id = z.string().min(1).max(32);
 
-/** The merchant number in a direct merchant's request. */
 const DirectMchid = { mchid: Id };
 /** The merchant numbers in a partner's request (pay.weixin.qq.com/doc/v3/partner, every call of basic payment). */
 const PartnerMchids = { sp_mchid: Id, sub_mchid: Id };
-/** The merchant number and app id in a direct merchant's create request. */
 const DirectNames = { appid: Id, ...DirectMchid };
-/** The merchant numbers and app ids in a partner's create request; the app id of the sub-merchant is optional. */
 const PartnerNames = { sp_appid: Id, sub_appid: Id.optional(), ...PartnerMchids };
 
-/**
- * The merchant numbers and app ids of a request. Direct merchants send `mchid` and `appid`; partners send `sp_mchid`,
- * `sp_appid`, `sub_mchid` and `sub_appid`. A partner's `sp_mchid` and `sp_appid` are stored as `mchid` and `appid`.
- */
+/** A partner's `sp_mchid` and `sp_appid` are stored as `mchid` and `appid`. */
 export interface Names {
   mchid: string;
   appid?: string | undefined;
@@ -218,8 +203,7 @@ export function refuseNames(merchant: Merchant, { mchid, appid, subMchid, subApp
 }
 
 /**
- * Returns the refusal of a wrong sub-merchant; undefined if the sub-merchant is correct. A partner must name one of its
- * own sub-merchants. A merchant that is not a partner must not name one. The messages are those that merchants report
+ * Returns the refusal of a wrong sub-merchant; undefined if it is correct. The messages are those that merchants report
  * (developers.weixin.qq.com/community, "受理机构必须传入sub_mch_id", "普通商户不允许传sub_mch_id", "受理关系不存在"). The error code for
  * "普通商户不允许传sub_mch_id" is inferred, because no report contains it.
  */
@@ -238,10 +222,7 @@ const Url = z
 const Fen = z.int().min(1).max(10_000_000_000);
 const OutTradeNo = z.string().regex(/^[0-9A-Za-z_\-*]{6,32}$/);
 const OutRefundNo = z.string().regex(/^[0-9A-Za-z_\-|*@]{1,64}$/);
-/**
- * The reason of a refund is limited in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度); other texts are limited in
- * characters.
- */
+/** A refund's reason is limited in bytes (pay.weixin.qq.com, "申请退款": 不可超过80个字节长度), other texts in characters. */
 const Reason = z.string().refine((text) => Buffer.byteLength(text) <= 80, 'longer than 80 bytes');
 const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:Z|[+-]\d\d:\d\d)$/, 'RFC 3339 with an offset');
 
@@ -259,7 +240,6 @@ const Detail = z.object({
     .optional(),
 });
 
-/** The optional fields of every create request. */
 const Extras = {
   attach: z.string().min(1).max(128).optional(),
   goods_tag: z.string().min(1).max(32).optional(),
@@ -270,7 +250,6 @@ const Extras = {
 
 const OpenId = z.string().min(1).max(128);
 
-/** The fields of a create request that are the same for direct merchants and partners. */
 const Order = {
   description: z.string().min(1).max(127),
   out_trade_no: OutTradeNo,
@@ -300,15 +279,12 @@ const PartnerCreateBody = z.object({
   ...Order,
   payer: z.object({ sp_openid: OpenId.optional(), sub_openid: OpenId.optional() }).optional(),
 });
-/** The schemas of a create request, for direct merchants and for partners. */
 export const CREATE_BODIES = { direct: DirectCreateBody, partner: PartnerCreateBody };
-/** The parsed body of a create request. */
 export type CreateBody = z.infer<typeof DirectCreateBody> | z.infer<typeof PartnerCreateBody>;
 
 /**
- * The fields of POST /v3/pay/transactions/codepay ("付款码支付") for direct merchants and partners. The request has no
- * notify_url and no expiry. The payment code has 18 digits and begins with 10 to 15. A shop is named by its id at
- * WeChat Pay (`id`) or by the merchant's own shop id (`out_id`).
+ * POST /v3/pay/transactions/codepay ("付款码支付") has no notify_url and no expiry. A shop is named by its id at WeChat Pay
+ * (`id`) or by the merchant's own shop id (`out_id`).
  */
 const Codepay = {
   description: z.string().min(1).max(127),
@@ -336,9 +312,7 @@ const Codepay = {
 };
 const DirectCodepayBody = z.strictObject({ ...DirectNames, ...Codepay });
 const PartnerCodepayBody = z.strictObject({ ...PartnerNames, ...Codepay });
-/** The schemas of a codepay request, for direct merchants and for partners. */
 export const CODEPAY_BODIES = { direct: DirectCodepayBody, partner: PartnerCodepayBody };
-/** The parsed body of a codepay request. */
 export type CodepayBody = z.infer<typeof DirectCodepayBody> | z.infer<typeof PartnerCodepayBody>;
 
 /** The body of POST …/reverse. A partner may omit its app id ("撤销", sp_appid). */
@@ -347,13 +321,11 @@ export const REVERSE_BODIES = {
   partner: z.object({ ...PartnerNames, sp_appid: PartnerNames.sp_appid.optional() }),
 };
 
-/** POST …/close. */
 export const CLOSE_BODIES = { direct: z.object(DirectMchid), partner: z.object(PartnerMchids) };
 
 /** The query parameters of the calls that query an order: …/out-trade-no/{no} and …/id/{id}. */
 export const QUERIES = CLOSE_BODIES;
 
-/** POST /v3/refund/domestic/refunds. */
 export const RefundBody = z
   .object({
     transaction_id: z.string().optional(),
@@ -380,10 +352,7 @@ export const AbnormalBody = z.object({
 });
 export type AbnormalBody = z.infer<typeof AbnormalBody>;
 
-/**
- * Returns the JSON pointer of the first field that the product requires and the body lacks; undefined if no field is
- * missing.
- */
+/** Returns the JSON pointer of the first field that the product requires and the body lacks; undefined if none. */
 export function productNeeds(product: string, body: CreateBody): string | undefined {
   if ('sp_mchid' in body) {
     const { sp_openid: spOpenid, sub_openid: subOpenid } = body.payer ?? {};

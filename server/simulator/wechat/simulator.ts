@@ -36,15 +36,11 @@ import {
 } from './requests.ts';
 import { CODE_CALLS, H5_PATH, TRADE_CALLS, openH5 } from './trades.ts';
 
-/** The call that downloads the platform certificates. */
 const CERTIFICATE_CALLS: readonly CallRoute[] = [
   { method: 'GET', path: /^\/v3\/certificates$/, call: 'certificates', plan: planCertificates },
 ];
 
-/**
- * Returns every platform certificate, encrypted with the APIv3 key. A merchant that uses only public keys has no
- * platform certificates.
- */
+/** A merchant that uses only public keys has no platform certificates. */
 function planCertificates({ merchant: { verifyMode, platformKeys, apiV3Key } }: WechatRequest): Planned {
   if (verifyMode === 'public-key')
     return settled(refuse(404, 'RESOURCE_NOT_EXISTS', '无可用的平台证书，请使用微信支付公钥'));
@@ -78,16 +74,12 @@ const CALLS = [
   ...BILL_CALLS,
 ];
 
-/**
- * Seconds between deliveries of a notification: 15 s twice, 30 s, 3, 10 and 20 min, 30 min three times, 1 h, 3 h three
- * times, 6 h twice.
- */
+/** Seconds between deliveries of a notification. */
 const SCHEDULE = [15, 15, 30, 180, 600, 1200, 1800, 1800, 1800, 3600, 10_800, 10_800, 10_800, 21_600, 21_600];
 
 /** The basic payment paths of a partner: the paths of a direct merchant with `/partner` inserted. */
 const PARTNER = /^\/v3\/pay\/partner\//;
 
-/** Simulates WeChat Pay (API v3) for direct merchants and partners, below `/wechat`. */
 export const wechatSimulator: ChannelSimulator = {
   payWay: 'wechat',
   billRules: WECHAT_BILL_RULES,
@@ -161,8 +153,7 @@ async function serve(ctx: Context, core: Core): Promise<void> {
       fault === 'refused' && word !== undefined
         ? refuse(400, word, 'The simulator refuses the call because of a fault that was set.')
         : act(fault),
-    // A downloaded file is not signed. The earlier response, which contains the download URL, is signed and contains
-    // the hash of the file.
+    // A file is not signed: the earlier signed response, which has the download URL, contains its hash.
     sign: (answer, fault) => (answer.file ? answer : signAnswer(core, merchant, requestedSerial, answer, fault)),
   });
 }

@@ -38,14 +38,10 @@ import {
 /** The path of an h5_url in the simulator; WeChat Pay uses the host wx.tenpay.com. */
 export const H5_PATH = '/wechat/cgi-bin/mmpayweb-bin/checkmweb';
 
-/**
- * How long an h5_url can be opened after the create request, according to WeChat Pay's documentation ("H5下单", h5_url).
- */
+/** How long an h5_url can be opened after the create request ("H5下单", h5_url). */
 const URL_LIFE_MS = 5 * 60_000;
 
-/**
- * Returns a new h5_url of a trade. Each create request returns a different h5_url, which expires after five minutes.
- */
+/** Each create request returns a different h5_url, which expires after five minutes. */
 function newH5Url(core: Core, trade: Trade): string {
   const issued = `${core.clock.now()}${randomDigits(6)}`;
   return `${core.url}${H5_PATH}?prepay_id=wx${trade.id}&package=${issued}`;
@@ -89,7 +85,6 @@ function whyRefused(
   return isRegistered ? undefined : '商家存在未配置的参数，请联系商家解决';
 }
 
-/** Whether a URL is on one of the domains or their subdomains. */
 function isOf(url: string, domains: readonly string[]): boolean {
   const host = URL.parse(url)?.hostname ?? '';
   return domains.some((domain) => host === domain || host.endsWith(`.${domain}`));
@@ -112,7 +107,6 @@ const MINUTE = 60_000;
 /** How long a trade without time_expire can be paid: two hours. */
 const USUAL_LIFE = 120 * MINUTE;
 
-/** The calls that create, query and close trades. */
 export const TRADE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/pay\/transactions\/(native|jsapi|h5|app)$/, call: 'create', plan: planCreate },
   { method: 'GET', path: /^\/v3\/pay\/transactions\/out-trade-no\/([^/]+)$/, call: 'query', plan: planQuery },
@@ -176,10 +170,7 @@ function refuseCreate(request: WechatRequest, product: string, body: CreateBody)
   return isOfAnotherApp(request, body) ? refuse(400, 'PARAM_ERROR', 'appid和openid不匹配') : undefined;
 }
 
-/**
- * Returns the payer's openids, from the request or invented. The payer of a partner's trade always has an openid of the
- * partner's app.
- */
+/** The payer of a partner's trade always has an openid of the partner's app. */
 function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
   const invented = 'oSimulatedPayer';
   if (!('sp_mchid' in body)) return { openid: body.payer?.openid ?? invented };
@@ -187,10 +178,7 @@ function payerOf(body: CreateBody): Pick<TradeDetails, 'openid' | 'subOpenid'> {
   return body.sub_appid === undefined ? { openid } : { openid, subOpenid: subOpenid ?? `${invented}OfSub` };
 }
 
-/**
- * Refuses a time_expire that is too early. Only a new trade is checked, because WeChat Pay accepts a repeated request
- * until the trade expires (documentation "H5下单", time_expire).
- */
+/** Checks only a new trade: WeChat Pay accepts a repeated request until the trade expires ("H5下单", time_expire). */
 function refuseExpiry({ core }: WechatRequest, { time_expire: expire }: CreateBody): Answer | undefined {
   if (!expire) return undefined;
   const ahead = Date.parse(expire) - core.clock.now();
@@ -211,7 +199,6 @@ function isOfAnotherApp({ core, account }: WechatRequest, body: CreateBody): boo
   return named.some(({ app, openid }) => known.some((one) => one.openid === openid && one.app !== app));
 }
 
-/** Returns the openids of a payer, each with its app id. */
 function payersIn(details: Names & Pick<TradeDetails, 'openid' | 'subOpenid'>) {
   const { appid, openid, subAppid, subOpenid } = details;
   const all = [
@@ -289,7 +276,6 @@ function findTrade({ core, account }: WechatRequest, orderNo: string): Trade | u
   return core.trades.find(orderNo, { payWay: 'wechat', account: account.name });
 }
 
-/** The calls that charge a payer's payment code, and that reverse such a payment. */
 export const CODE_CALLS: readonly CallRoute[] = [
   { method: 'POST', path: /^\/v3\/pay\/transactions\/codepay$/, call: 'create', plan: planPay },
   {
@@ -306,10 +292,7 @@ function planPay(request: WechatRequest): Planned {
   return { orderNo: read.body.out_trade_no, act: () => pay(request, read.body) };
 }
 
-/**
- * Charges a payer's payment code. Then the trade waits until the payer enters the password. For some test amounts (e.g.
- * 0.01) the simulator decides the outcome itself, without the payer.
- */
+/** Charges a payment code. Except for some test amounts (e.g. 0.01), the trade then waits for the payer's password. */
 function pay(request: WechatRequest, body: CodepayBody): Answer {
   const { core, account, merchant } = request;
   const names = namesIn(body);
@@ -347,10 +330,7 @@ function pay(request: WechatRequest, body: CodepayBody): Answer {
   return { ...success(describeTrade(trade)), status, silent: trade.fixed === 'silent' };
 }
 
-/**
- * Refuses a repeated codepay request. A payment code works once, even for the same order; the merchant must query the
- * order.
- */
+/** A payment code works once, even for the same order; the merchant must query the order. */
 function refuseRepeat(trade: Trade): Answer {
   if (trade.state === 'paid') return refuse(400, 'ORDERPAID', '该订单已支付');
   if (trade.state === 'closed') return refuse(400, 'ORDER_CLOSED', '该订单已关闭');

@@ -11,15 +11,11 @@ import type { PaymentScheme, SkillCaller, SkillPair } from './scheme.ts';
 import { HeaderMalformed, objectOf, readHeaderObject } from './strict-json.ts';
 
 const HEADER = 'Payment-Proof';
-/**
- * Maximum size of the header with a proof of payment (bytes). The largest field, the client session of Alipay, may have
- * 4 KB. Common proxies accept a header of 8 KB.
- */
+/** Maximum size (bytes): the largest field, Alipay's client session, may have 4 KB; proxies accept a header of 8 KB. */
 const MAX_HEADER_BYTES = 8192;
 const MAX_PROOF_BYTES = 2048;
 const MAX_SESSION_BYTES = 4096;
 
-/** The operations for AI agents that pay with Alipay. */
 interface AlipayAgents {
   /** Adds the bill for Alipay's agents to an offer, if the merchant's account accepts payments by agents. */
   withBill(pair: SkillPair): Promise<SkillPair>;
@@ -63,9 +59,8 @@ export function alipayAgentScheme(agents: AlipayAgents): PaymentScheme {
 }
 
 /**
- * Reads the header `Payment-Proof`. Throws ProofInvalid. The header may be base64 or base64url, with or without
- * padding, because Alipay's documentation and test programs use different forms. The fields are sent to Alipay
- * unchanged.
+ * Throws ProofInvalid. The header may be base64 or base64url, with or without padding, because Alipay's documentation
+ * and test programs use different forms. The fields are sent to Alipay unchanged.
  */
 function readProof(header: string): AgentProof {
   try {
@@ -84,10 +79,7 @@ function readProof(header: string): AgentProof {
   }
 }
 
-/**
- * Whether Alipay receives a text unchanged: it must contain no control characters and no lone surrogates, and must not
- * be too long.
- */
+/** Whether Alipay receives a text unchanged: no control characters, no lone surrogates, and not too long. */
 function isSendable(value: unknown, maxBytes: number): value is string {
   return typeof value === 'string' && Buffer.byteLength(value) <= maxBytes && !/[\p{Cc}\p{Cs}]/u.test(value);
 }
@@ -156,8 +148,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     }
     if (answer.kind === 'refused') throw invalid(`was refused by Alipay (${answer.code})`);
     const { order, skill } = await pairOf(answer.orderNo, caller);
-    // Alipay verified the proof for the Alipay account and mode that the project uses now. So the proof is not valid
-    // for an order of another account or mode (`simulator`, `sandbox` or `live`).
+    // Alipay verified the proof only for the account and mode (e.g. `live`) that the project uses now.
     if (order.mode !== mode || order.account !== account)
       throw invalid('is for an order of another Alipay account or of another mode (simulator, sandbox or live)');
     if (order.payWay !== 'alipay' || answer.resourceId !== skill.resource)
@@ -191,10 +182,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     return orderNo;
   }
 
-  /**
-   * Job: confirms a delivery to Alipay. If the confirmation fails, schedules a retry. If the last attempt fails too,
-   * opens an exception (a case for an operator).
-   */
+  /** Job: confirms a delivery to Alipay. After the last failed attempt, opens an exception (a case for an operator). */
   async function confirm(orderNo: string): Promise<void> {
     const { order, skill } = await store.read((tx) => readPair(tx, orderNo));
     const tradeNo = skill.agentTradeNo;
@@ -222,9 +210,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
     });
   }
 
-  /**
-   * Sends the confirmation of a delivery to Alipay. Returns undefined on success, otherwise the reason of the failure.
-   */
+  /** Returns undefined on success, otherwise the reason of the failure. */
   async function sendConfirmation(order: SkillPair['order'], tradeNo: string): Promise<string | undefined> {
     try {
       const { agents } = await channels.forOrder(order);
@@ -239,10 +225,7 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 }
 
-/**
- * Returns Alipay's bill for an order: one header line from which Alipay's agents pay. Empty if the account accepts no
- * payments by agents.
- */
+/** Returns Alipay's bill for an order as one header line; empty if the account accepts no payments by agents. */
 export async function agentBill({ agents }: Channel, order: OrderRow, resourceId: string): Promise<string> {
   const { orderNo, amount, currency, expiresAt, subject } = order;
   if (!agents) return '';

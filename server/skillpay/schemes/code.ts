@@ -25,46 +25,29 @@ export function codeScheme(brand: string | undefined): PaymentScheme {
   return scheme;
 }
 
-/**
- * Returns the name of the response header that contains the payment code. The name begins with the configured brand or,
- * if none is configured, with the channel's name, such as `Weixin`.
- */
+/** The name begins with the configured brand or, if none is configured, with the channel's name, such as `Weixin`. */
 function brandHeader(brand: string | undefined, payWay: PayWay): string {
   return `${brand ?? CHANNELS[payWay].operator}-Pay-Required`;
 }
 
-/** All names that `brandHeader` can return. */
 function brandHeaders(brand: string | undefined): string[] {
   return [...new Set(PAY_WAYS.map((payWay) => brandHeader(brand, payWay)))];
 }
 
-/** The values of an offer that the payment code contains and signs. */
 type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
 
-/**
- * Creates payment codes and receipts. This is an interface, so that an operator of the service can use another
- * implementation.
- */
+/** This is an interface, so that an operator of the service can use another implementation. */
 export interface PaymentCodes {
-  /**
-   * Loads the signing key for a mode (`simulator`, `sandbox` or `live`). Call it before the transaction that creates a
-   * payment code.
-   */
+  /** Loads the signing key for a mode. Call it before the transaction that creates a payment code. */
   prepare(mode: Mode): Promise<void>;
   /** Returns the payment code of an order as one line, because it is sent in a header. */
   code(order: OrderRow, subject: CodeSubject): Promise<string>;
-  /** Returns the receipt for the content of an order. */
   receipt(order: OrderRow, resource: string, content: string): Promise<string>;
-  /**
-   * Returns the receipt of a call that was paid with coins. Coins have no mode, so the `live` key signs the receipt.
-   */
+  /** Returns the receipt of a call paid with coins. Coins have no mode, so the `live` key signs it. */
   coinReceipt(call: CoinCallRow, content: string): Promise<string>;
 }
 
-/**
- * Creates the service's own payment codes and receipts as compact JWS (EdDSA). Clients verify them with the public keys
- * at `/.well-known/jwks.json`.
- */
+/** Creates payment codes and receipts as compact JWS (EdDSA). The public keys are at `/.well-known/jwks.json`. */
 export function signedCodes(keys: SigningKeys, issuer: string): PaymentCodes {
   return {
     prepare: (mode) => keys.ensure(mode),

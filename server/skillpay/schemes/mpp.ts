@@ -121,15 +121,10 @@ const PROBLEMS: Readonly<Record<Failure, string>> = {
   refunded: 'verification-failed',
 };
 
-/**
- * The header that contains the client's credential. `Authorization` is not used, because it contains the application's
- * access token.
- */
+/** `Authorization` is not used for the credential, because it contains the application's access token. */
 const CREDENTIAL_HEADER = 'Payment-Authorization';
 
-/**
- * A challenge of the scheme `Payment` (draft-httpauth-payment-01). The parameters have the form in which they are sent.
- */
+/** The parameters of a challenge (draft-httpauth-payment-01) have the form in which they are sent. */
 interface Challenge {
   id: string;
   realm: string;
@@ -182,10 +177,7 @@ function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string
   return createHmac('sha256', key).update(slots.join('|')).digest();
 }
 
-/**
- * Returns the `request` parameter of a challenge. It is always the same for the same order and channel. Amounts are in
- * minor units.
- */
+/** Returns the `request` parameter, always the same for an order and channel. Amounts are in minor units. */
 function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
   const { order } = pair;
   const decimals = exponentOf(order.currency) ?? 2;
@@ -203,17 +195,13 @@ function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): strin
   return Buffer.from(canonicalJson(request)).toString('base64url');
 }
 
-/**
- * Returns a challenge as text for the header `WWW-Authenticate`. The values are names, base64, a host and a time, so
- * nothing must be escaped.
- */
+/** The values of a challenge are names, base64, a host and a time, so nothing must be escaped. */
 function challengeText(challenge: Challenge): string {
   const { id, realm, method, intent, request, expires, digest, header } = challenge;
   const members = Object.entries({ id, realm, method, intent, request, expires, digest, header });
   return `Payment ${members.flatMap(([name, value]) => (value === undefined ? [] : [`${name}="${value}"`])).join(', ')}`;
 }
 
-/** The credential that a client sent, after parsing. */
 interface Credential {
   challenge: Challenge;
   /** The order number in the payload. undefined = the payload contains no valid order number. */
@@ -235,10 +223,7 @@ function readCredential(header: string): Credential {
   };
 }
 
-/**
- * Checks the fields of a challenge. Unknown fields are ignored. The service never sends `opaque`, so a challenge with
- * this field is refused.
- */
+/** The service never sends `opaque`, so a challenge with this field is refused. Other unknown fields are ignored. */
 function challengeOf(members: Record<string, unknown>): Challenge {
   for (const name of REQUIRED)
     if (typeof members[name] !== 'string' || members[name] === '')
@@ -260,9 +245,8 @@ interface Range {
 const RANGE = /^([a-z]+|\*)\/([A-Za-z\d-]+|\*)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?$/;
 
 /**
- * Returns the methods that the client accepts for the intent `charge`, the highest weight first (header
- * `Accept-Payment`, draft-httpauth-payment-01). If the header is absent or invalid, or accepts none of the methods,
- * returns all methods in their given sequence.
+ * Returns the methods that the client accepts for `charge`, the highest weight first (`Accept-Payment`,
+ * draft-httpauth-payment-01). If the header is absent or invalid, or accepts none, returns all in their sequence.
  */
 export function preferred<Method extends string>(header: string | undefined, methods: readonly Method[]): Method[] {
   const ranges = header === undefined ? undefined : readRanges(header);
@@ -278,10 +262,7 @@ function readRanges(header: string): Range[] | undefined {
   return found.map((match) => ({ method: match![1]!, intent: match![2]!, q: Number(match![3] ?? 1) }));
 }
 
-/**
- * Returns the weight that the client gives to a payment method. If several entries of the header `Accept-Payment`
- * match, the most specific entry decides.
- */
+/** If several entries of the header `Accept-Payment` match, the most specific entry decides. */
 function weightOf(ranges: readonly Range[], method: string): number {
   const fitting = ranges.filter((one) => fits(one.method, method) && fits(one.intent, 'charge'));
   const [best] = fitting.toSorted((a, b) => wildcards(a) - wildcards(b));

@@ -4,13 +4,11 @@ import type { OrderRow } from '../../db/entities/orders.ts';
 import type { OfferEntry, SkillOrderRow } from '../../db/entities/skillpay.ts';
 import type { AppTerms } from '../../payments/idempotency.ts';
 
-/** An order and its pay-per-call row. */
 export interface SkillPair {
   order: OrderRow;
   skill: SkillOrderRow;
 }
 
-/** The application that sends a pay-per-call request. */
 export interface SkillCaller {
   clientId: string;
   project: string;
@@ -24,7 +22,6 @@ export type CallHeaders = Readonly<Record<string, string | undefined>>;
 /** Why a call that contains a proof of payment gets no content. */
 export type Failure = 'malformed' | 'invalid' | 'payload' | 'mismatch' | 'unpaid' | 'unknown' | 'expired' | 'refunded';
 
-/** The data of a pay-per-call request that payment schemes use. */
 export interface Call {
   headers: CallHeaders;
   /** The proofs of payment in the request. Different schemes may each contribute one. */
@@ -33,20 +30,13 @@ export interface Call {
   bodyDigest?: string | undefined;
 }
 
-/**
- * A proof of payment that the caller sent. A proof only identifies the order. Whether the order is paid is decided by
- * the channel.
- */
+/** A proof of payment only identifies the order. The channel decides whether the order is paid. */
 export interface Proof {
   scheme: PaymentScheme;
-  /** The name of the header that contains the proof. */
   header: string;
   /** The order number in the proof. undefined = the proof cannot be read. The call then gets a 402. */
   outTradeNo: string | undefined;
-  /**
-   * Finds the order if the proof does not contain an order number. Throws if the proof is refused. Absent = the proof
-   * contains the order number.
-   */
+  /** Finds the order; throws if the proof is refused. Absent = the proof contains the order number. */
   find?(): Promise<string>;
   /** The client's own key for this payment. The client must not use the same key with another payload. */
   once?: { key: string; payload: object };
@@ -66,7 +56,6 @@ interface Given {
   members?: Record<string, unknown>;
 }
 
-/** The headers and the `type` that a payment scheme adds to a response that refuses a proof. */
 export interface Failed {
   headers?: Record<string, string>;
   /** The `type` of the problem document, instead of the default one. */
@@ -84,21 +73,13 @@ export interface PaymentScheme {
    * respond.
    */
   prepare?(pair: SkillPair): Promise<SkillPair>;
-  /**
-   * Returns the headers and fields that the scheme adds to a 402. They depend only on the stored order, so every 402
-   * for the order contains the same values.
-   */
+  /** The parts depend only on the stored order, so every 402 for the order contains the same values. */
   challenge(pair: SkillPair, call: Call): ChallengeParts;
-  /** Returns a shorter form of `challenge` without optional data. It is used if the headers of the 402 would be too long. */
+  /** Returns a shorter `challenge` without optional data, for a 402 whose headers would be too long. */
   brief?(pair: SkillPair, call: Call): ChallengeParts;
-  /**
-   * Reads the proof from the request headers. Returns undefined if the request has no proof of this scheme. Throws
-   * ProofInvalid.
-   */
+  /** Returns undefined if the request has no proof of this scheme. Throws ProofInvalid. */
   read?(headers: CallHeaders, caller: SkillCaller): Proof | undefined;
-  /** Returns the headers and fields that the scheme adds to the 200 with the content. */
   paid?(pair: SkillPair, given: { content: unknown; replayed: boolean }): Given;
-  /** Returns the headers and the `type` that the scheme adds to a response that refuses a proof. */
   failed?(pair: SkillPair, why: Failure): Failed;
 }
 
@@ -113,9 +94,7 @@ export function firstFault(call: Call, pair: SkillPair, now: Date): Failure {
   }
 }
 
-/**
- * The proof of payment is refused, but it is not malformed. The response is therefore a 402 for the order, not a 400.
- */
+/** The proof of payment is refused, but not malformed. The response is therefore a 402 for the order, not a 400. */
 export class ProofRejected extends Error {
   readonly why: Failure;
   constructor(why: Failure) {
@@ -152,10 +131,7 @@ function sizeOf(added: readonly ChallengeParts[]): number {
   return pairs.reduce((sum, [name, value]) => sum + name.length + value.length + 4, 0);
 }
 
-/**
- * Returns the address of the page where the payer pays an order with the given channel. If the order was created for
- * another channel, the page creates a new order.
- */
+/** Returns the payment page of an order. For another channel than the order's, the page creates a new order. */
 export function payUrlOf(publicUrl: string, { order }: SkillPair, { payWay }: OfferEntry): string {
   const own = `${publicUrl}/pay/${order.orderNo}`;
   return payWay === order.payWay ? own : `${own}?payWay=${payWay}`;

@@ -26,10 +26,7 @@ export function readHeaderObject(
   return objectOf(value, 'is not a JSON object');
 }
 
-/**
- * Decodes a header in canonical encoding. Returns undefined if it contains characters of the other alphabet, wrong
- * padding or superfluous bits.
- */
+/** Returns undefined for characters of the other alphabet, wrong padding or superfluous bits. */
 function bytesOf(header: string, encoding: 'base64' | 'base64url'): Buffer | undefined {
   const bytes = Buffer.from(header, encoding);
   return bytes.toString(encoding) === header ? bytes : undefined;

@@ -7,10 +7,7 @@ import { within } from '../../payments/ports.ts';
 import type { SkillPorts } from '../ports.ts';
 import type { ChallengeParts, PaymentScheme, SkillPair } from './scheme.ts';
 
-/**
- * The header from which WeChat's agents read the payment code that WeChat issued. The service's own payment code is
- * never sent in this header.
- */
+/** WeChat's agents read WeChat's payment code from this header. The service's own code is never sent in it. */
 const AGENT_CODE = 'WeixinPay-Required';
 
 /** The instruction for agents that read only the body. It has the same wording as WeChat's demo for merchants. */
@@ -43,9 +40,7 @@ const MOST_SECONDS = 900;
 /** After a timeout of WeChat, no payment code is requested for this time (ms), so that later 402s are not delayed. */
 const SILENCE_MS = 30_000;
 
-/**
- * A request to WeChat to issue a payment code for an order. `payData` is the payment data that the order already has.
- */
+/** `payData` is the payment data that the order already has. */
 interface CodeRequest {
   orderNo: string;
   mode: AgentPayRow['mode'];
@@ -54,7 +49,6 @@ interface CodeRequest {
   seconds: number;
 }
 
-/** The developer account that requests payment codes, and its private key. */
 interface AgentCredentials {
   developerId: string;
   keyId: string;
@@ -67,7 +61,6 @@ export type CodeAnswer = { code: string } | { fault: string };
 /** Requests a payment code from WeChat; never throws. */
 export type RequestCode = (agent: AgentCredentials, request: CodeRequest) => Promise<CodeAnswer>;
 
-/** The dependencies of `withAgentCode`. */
 interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'patience'> {
   open: (place: Place, encrypted: string) => string;
   readKey: (pem: string) => KeyObject;
@@ -76,21 +69,14 @@ interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'pat
   count: (result: 'given' | 'failed') => void;
 }
 
-/**
- * Adds a valid payment code of WeChat to an order, if the project is configured for that. If WeChat issues no code,
- * returns the order unchanged.
- */
+/** Adds WeChat's payment code, if the project is configured for it. Without one, returns the order unchanged. */
 export type WithAgentCode = (pair: SkillPair) => Promise<SkillPair>;
 
-/**
- * Returns where the private key of a project's agent pay settings is stored. The key is encrypted for this table, row
- * and column, so a copy in another row cannot be decrypted.
- */
+/** Returns the place for which a project's key is encrypted, so that a copy in another row cannot be decrypted. */
 export function agentKeyPlace(project: string): Place {
   return { table: 'agent_pays', id: project, column: 'encrypted', version: 1 };
 }
 
-/** Returns the stored payment code if it is still valid. */
 function liveAgentCode({ skill }: SkillPair, now: Date): string | undefined {
   const { agentCode, agentCodeUntil } = skill;
   return agentCode !== null && agentCodeUntil !== null && agentCodeUntil > now ? agentCode : undefined;
@@ -125,10 +111,7 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
     return pair;
   };
 
-  /**
-   * Requests a payment code and stores it. After a timeout the request continues in the background, so that the next
-   * 402 can contain the code.
-   */
+  /** After a timeout the request continues in the background, so that the next 402 can contain the code. */
   async function requestAndStore(
     row: AgentPayRow,
     request: CodeRequest,
@@ -182,7 +165,6 @@ export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   }
 }
 
-/** Returns the payment data of a pending WeChat order, for which WeChat can issue a payment code. */
 function payDataOf({ payWay, state, credential }: OrderRow): CodeRequest['payData'] | undefined {
   if (payWay !== 'wechat' || state !== 'pending' || credential === null) return undefined;
   if (credential.qrCode !== undefined) return { type: 'code_url', value: credential.qrCode };

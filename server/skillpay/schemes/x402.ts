@@ -41,7 +41,6 @@ export function x402Scheme(publicUrl: string): PaymentScheme {
   return paymentScheme;
 }
 
-/** Returns the value of the header `PAYMENT-REQUIRED`. */
 function paymentRequiredHeader(pair: SkillPair, publicUrl: string, signedOffer: string | null): string {
   const { order, skill } = pair;
   return encode({
@@ -75,7 +74,6 @@ function short(text: string): string {
   return characters.slice(0, characters.slice(0, 40).every((one) => one < '\u007f') ? 40 : 16).join('');
 }
 
-/** Returns the value of the header `PAYMENT-RESPONSE` for a response with content. */
 function settledHeader({ order, skill }: SkillPair): string {
   const { signedReceipt: signature } = skill;
   return encode({
@@ -101,17 +99,12 @@ const REASONS: Readonly<Record<Failure, string>> = {
   refunded: 'refunded',
 };
 
-/**
- * Returns the value of the header `PAYMENT-RESPONSE` for a response without content (SettleResponse of x402 version 2).
- */
+/** Returns `PAYMENT-RESPONSE` for a response without content (SettleResponse of x402 version 2). */
 function unsettledHeader(order: OrderRow, errorReason: string): string {
   return encode({ success: false, errorReason, transaction: order.orderNo, network: networkOf(order) });
 }
 
-/**
- * Encodes a value as JSON in base64. Characters outside ASCII are escaped, so that every client decodes the text in the
- * same way.
- */
+/** Characters outside ASCII are escaped, so that every client decodes the text in the same way. */
 function encode(value: object): string {
   const ascii = JSON.stringify(value).replaceAll(
     /[\u007f-\uffff]/g,
@@ -120,15 +113,11 @@ function encode(value: object): string {
   return Buffer.from(ascii).toString('base64');
 }
 
-/** Returns the x402 `network` of a payment option: its channel and mode. */
 function networkOf({ payWay, mode }: OfferEntry): string {
   return `${payWay}:${mode}`;
 }
 
-/**
- * Returns the address of a resource. All resources are called at the same path, and the fragment of the URL contains
- * the resource.
- */
+/** All resources are called at the same path, so the fragment of the URL contains the resource. */
 function resourceUrlOf(publicUrl: string, resource: string): string {
   return `${publicUrl}/api/v2/skillpay/resource#${resource}`;
 }
@@ -145,10 +134,7 @@ interface Terms {
   extra: { outTradeNo: string; payUrl: string; expiresAt: string; decimals: number; mode: Mode };
 }
 
-/**
- * Returns the terms of an offer, one for each channel. The order's own channel comes first (`accepts` of x402 version
- * 2).
- */
+/** Returns the terms of an offer, one for each channel, the order's own channel first (`accepts` of x402 version 2). */
 export function termsOf(pair: SkillPair, publicUrl: string): Terms[] {
   return pair.skill.entries.map((entry) => termsOfEntry(pair, entry, publicUrl));
 }
@@ -172,16 +158,13 @@ function termsOfEntry(pair: SkillPair, entry: OfferEntry, publicUrl: string): Te
   };
 }
 
-/** Whether the client accepted terms that the offer contains. */
 function isOffered(accepted: unknown, pair: SkillPair, publicUrl: string): boolean {
   const sent = digest(accepted ?? null);
   return termsOf(pair, publicUrl).some((one) => digest(one) === sent);
 }
 
-/** The request header that contains the proof of payment. */
 const PROOF_HEADER = 'PAYMENT-SIGNATURE';
 
-/** A proof of payment after parsing. */
 interface X402Proof {
   outTradeNo: string;
   accepted: unknown;
@@ -222,16 +205,10 @@ function paymentIdOf(extensions: unknown): string | undefined {
 
 const MALFORMED = 'has a malformed payment-identifier';
 
-/**
- * Creates signed offers and receipts as compact JWS, as the extension `offer-receipt` (version 1) of x402 specifies.
- */
+/** Signed offers and receipts are compact JWS, as the extension `offer-receipt` (version 1) of x402 specifies. */
 export interface SignedTerms {
-  /** Signs the terms of an offer. */
   offer(terms: Terms, order: OrderRow, resource: string): Promise<string>;
-  /**
-   * Signs a receipt that the order was paid and its content delivered. The receipt contains the order number, so that
-   * client and merchant can find the order.
-   */
+  /** The receipt contains the order number, so that client and merchant can find the order. */
   receipt(order: OrderRow, resource: string, at: Date): Promise<string>;
 }
 
@@ -281,10 +258,7 @@ function didOf(publicUrl: string): string {
   return `did:web:${encodeURIComponent(new URL(publicUrl).host)}`;
 }
 
-/**
- * Returns the DID document, which lists the keys that belong to the service's host (W3C DID Core, verification methods
- * of type JsonWebKey2020).
- */
+/** Returns the DID document of the service's keys (W3C DID Core, verification methods of type JsonWebKey2020). */
 export function didDocument(publicUrl: string, { keys }: { keys: Record<string, unknown>[] }): Record<string, unknown> {
   const id = didOf(publicUrl);
   const methods = keys.map((publicKeyJwk) => ({

@@ -1,9 +1,6 @@
 import type { Glossary } from '../schemas.ts';
 
-/**
- * Descriptions of the fields of administrators, applications, tokens, limits, webhooks and the audit log, by schema or
- * operation.
- */
+/** Descriptions of the fields of administrators, applications, tokens, limits, webhooks and the audit log. */
 export const identityWords: Glossary = {
   Admin: { lastLoginAt: ['Time of the last login, RFC 3339 UTC; null = never.', null] },
   'Admin AdminChange AdminMe AdminSession NewAdmin': { role: ['`viewer`, `operator` or `admin`.', 'viewer'] },

@@ -2,10 +2,7 @@ import type { Glossary } from '../schemas.ts';
 
 const AT = '2030-01-31T08:00:00.000Z';
 
-/**
- * Descriptions of API fields, by schema or operation: channels, certificates, bills, exceptions (cases that an operator
- * must decide), explanations of orders, and live figures.
- */
+/** Descriptions of the fields of channels, certificates, bills, exceptions and live figures. */
 export const operationsWords: Glossary = {
   AgentPay: {
     updatedBy: ['Name of the administrator who changed it last.', 'alice'],
