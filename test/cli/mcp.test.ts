@@ -86,7 +86,7 @@ test.serial(
     const { resources: prices } = (await read('service://paid-resources')).data;
     t.true(prices.some(({ resource }: { resource: string }) => resource === 'weather'));
     await t.throwsAsync(seat.client.readResource({ uri: 'file:///etc/passwd' }), {
-      message: /resource does not exist/,
+      message: /no MCP resource with this URI/,
     });
     await t.throwsAsync(seat.client.readResource({ uri: 'order://P20300101000000ABCDEFGHJK' }), {
       message: /not_found/,
