@@ -6,8 +6,8 @@ import { join } from 'node:path';
 // If NO_COLOR and FORCE_COLOR are both set, payctl follows NO_COLOR. Node.js would follow FORCE_COLOR and print a
 // warning on stderr.
 if (process.env['NO_COLOR']) delete process.env['FORCE_COLOR'];
-// Node.js prints a warning on stderr if FORCE_COLOR and NODE_DISABLE_COLORS are both set. FORCE_COLOR has precedence,
-// so payctl deletes the other variable.
+// If FORCE_COLOR and NODE_DISABLE_COLORS are both set, Node.js follows FORCE_COLOR and prints a warning on stderr.
+// Without NODE_DISABLE_COLORS it prints no warning.
 if (process.env['FORCE_COLOR']) delete process.env['NODE_DISABLE_COLORS'];
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);

@@ -61,7 +61,8 @@ export interface ClientSetup {
   loginCommand(): Promise<string>;
   /**
    * Confirms a change with the operator's password. The caller repeats the request and then runs the returned function,
-   * which ends a session opened only for this. Throws if there is neither a password file nor a terminal.
+   * which ends the session if it was opened only for this change. Throws if there is neither a password file nor a
+   * terminal.
    */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
   /** Loads a newer token after a 401. Returns false if the session file has no newer token. */

@@ -29,7 +29,7 @@ export interface ReservedFile {
 /** Bytes to reserve for a file with a secret. No secret is longer. */
 const ROOM = 16 * 1024;
 
-/** Reserves space for a new file before a secret is created, so that it can be written. Throws if the file exists. */
+/** Reserves space for a new file, so that a secret that is created later can be written. Throws if the file exists. */
 export async function reserveFile(path: string): Promise<ReservedFile> {
   if (await exists(path))
     throw new UsageError(
@@ -141,7 +141,9 @@ export async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** Decodes UTF-8 without a byte order mark, which breaks JSON and passwords. Throws UsageError for UTF-16. */
+/**
+ * Decodes UTF-8 and removes a byte order mark, which would break JSON and passwords. Throws UsageError for other text.
+ */
 export function textFrom(bytes: Uint8Array, source: string): string {
   const isMarked = (bytes[0] === 0xff && bytes[1] === 0xfe) || (bytes[0] === 0xfe && bytes[1] === 0xff);
   if (isMarked || bytes.includes(0)) {

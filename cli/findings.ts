@@ -28,7 +28,10 @@ const COLUMNS: View['columns'] = [
   { field: 'fix' },
 ];
 
-/** Prints check results, drawn on a terminal and otherwise as rows; `-o name` prints `noun/check`. */
+/**
+ * Prints check results, drawn on a terminal and otherwise as rows. `-o name` prints the noun and the name of each
+ * check.
+ */
 export async function printFindings(
   { print, terminal: { out }, flags }: Context,
   findings: readonly Finding[],
@@ -39,7 +42,7 @@ export async function printFindings(
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
 }
 
-/** Draws each check, and on the next line the command that repairs the cause, which is never shortened. */
+/** Draws each check, and on the next line the command that repairs the cause. That command is never shortened. */
 export function drawFindings(
   findings: readonly Finding[],
   { columns, style }: { columns: number; style: Style },

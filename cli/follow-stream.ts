@@ -8,7 +8,9 @@ export interface StreamMessage {
   data: string;
 }
 
-/** Parses a text/event-stream. Comments (heartbeats) are skipped. A block with only an id is a message without data. */
+/**
+ * Parses a text/event-stream. Comments (heartbeats) are skipped. An event with only an id is a message without data.
+ */
 export async function* readMessages(parts: AsyncIterable<Uint8Array>): AsyncGenerator<StreamMessage> {
   const decoder = new TextDecoder();
   let held = '';
@@ -39,7 +41,7 @@ interface FollowedStream {
   path: string;
   /** `after` is the id of the last processed message; undefined before the first message. */
   query?: (after: string | undefined) => Query;
-  /** The stream begins after the message with this id; undefined for the service's default. */
+  /** The stream begins after the message with this id. If undefined, the service chooses the first message. */
   after?: string | undefined;
   /** Read timeout of the stream in milliseconds; by default the timeout of the API client for streams. */
   silenceMs?: number;

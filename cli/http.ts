@@ -154,7 +154,7 @@ const SHOWN = new Set([
   'x-request-id',
 ]);
 
-/** Only allowed headers are printed, and bodies are printed without secrets. */
+/** Prints requests and responses for --debug: only the headers in `SHOWN`, and bodies without secrets. */
 export interface Trace {
   request(method: string, url: URL, headers: Record<string, string>, body: WireRequest['body']): Promise<void>;
   answer(

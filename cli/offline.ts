@@ -43,7 +43,9 @@ export async function withOffline<T>(
   }
 }
 
-/** Prints the database in use. Migrates an outdated schema after --migrate or a prompt; otherwise throws. */
+/**
+ * Prints which database is used. An outdated schema is migrated after --migrate or a prompt; without either, throws.
+ */
 export async function prepareDatabase(
   { terminal, print, prompts }: Context,
   offline: Offline,
@@ -94,7 +96,7 @@ export async function changeDatabase<T>(
   });
 }
 
-/** Describes the database in one line: kind, place, name, schema version and number of administrators. */
+/** Describes the database in one line: embedded or PostgreSQL, folder or host, name, schema version, administrators. */
 export function databaseLine({ err }: Terminal, found: DatabaseDescription): string {
   const schema = found.schema.version === null ? 'empty' : `schema ${found.schema.version}`;
   const people =

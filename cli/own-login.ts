@@ -57,8 +57,8 @@ export async function codeOf(secret: string, at: Date): Promise<string> {
 }
 
 /**
- * Sends a request with the one-time code from the flags. Without such a flag, if the service requires a code, prompts
- * for it and repeats the request. `isAgain` is then true, so that the operator need not confirm the change twice.
+ * Sends a request with the one-time code from the flags. If there is none and the service requires a code, prompts for
+ * it and sends again with `isAgain` = true, so that the operator need not confirm the change twice.
  */
 export async function withCode<T>(
   { terminal, prompts }: { terminal: Terminal; prompts: Prompts },

@@ -83,7 +83,7 @@ export function createPrompts(terminal: Terminal): Prompts {
   };
 }
 
-/** Escapes control characters in the name, because inquirer writes to the stream without `Sink`. */
+/** Escapes control characters in the name, because inquirer prints the name to the terminal unchanged. */
 function named(choice: Choice): Choice {
   return { ...choice, name: forTerminal(choice.name ?? choice.value) };
 }

@@ -23,7 +23,10 @@ function inside(at: number, size: number): boolean {
   return at >= 0 && at < size;
 }
 
-/** Light modules are drawn, so that cameras can also read the code on a dark terminal without colours. */
+/**
+ * Returns a character for two squares of the QR code. Light squares are drawn and dark ones left blank, so that cameras
+ * can also read the code on a dark terminal without colours.
+ */
 function block(upperLight: boolean, lowerLight: boolean): string {
   if (upperLight) return lowerLight ? '█' : '▀';
   return lowerLight ? '▄' : ' ';

@@ -78,7 +78,7 @@ async function takeEffect(
   }
 }
 
-/** Whether payctl cannot know if the service executed the request. */
+/** Whether it is unknown if the service executed the request. */
 function isOpen(error: unknown): boolean {
   return error instanceof CliError && (error.exitCode === EXIT.tryAgain || error.exitCode === EXIT.cancelled);
 }

@@ -41,7 +41,10 @@ export interface Session {
   origin: string;
   username: string;
   role?: string;
-  /** Whether the login used a second factor. If so, the next login prompts for the code first. */
+  /**
+   * Whether the login used a second factor. If so, the next login prompts for the one-time code before its first
+   * request.
+   */
   secondFactor?: boolean;
   token: string;
   expiresAt: string;

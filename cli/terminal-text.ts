@@ -3,8 +3,8 @@ import { styleText } from 'node:util';
 const ESCAPE = '\u001B';
 
 /**
- * Placeholder of the escape character, which a sink replaces. It is random per process, so that external data cannot
- * contain it. `Math.random` is used, because loading `node:crypto` would take 10 ms at each start.
+ * Stands for the escape character until the text is written. It is random per process, so that external data cannot
+ * contain it. Loading `node:crypto` would take 10 ms at each start, so `Math.random` is used.
  */
 const OWN = `\uFDD0${Math.random()}${Math.random()}\uFDD0`;
 

@@ -17,8 +17,8 @@ interface Region {
 // Turns off line wrap, so that each line takes one row.
 const ONE_ROW = ownSequence('[?7l');
 const RUNNING_OVER = ownSequence('[?7h');
-// Erases the rest of the line. This sequence is written before the new text of the line. After a text of full width the
-// cursor is on the last column, so the sequence would erase the last character.
+// Erases the rest of the line. It is written before the new text of the line: after a text of full width, it would
+// erase the last character.
 const TO_END_OF_LINE = ownSequence('[K');
 const TO_END_OF_SCREEN = ownSequence('[J');
 

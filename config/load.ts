@@ -78,7 +78,9 @@ function placeOf(values: Partial<Values>, { NODE_ENV }: Environment): Place {
 /** Values of NODE_ENV that suggest a real deployment. */
 const DEPLOYED = /^\s*(?:prod|production|staging|live)\s*$/i;
 
-/** Yields a fault for a value of these variables that would silently disable a safety requirement of production. */
+/**
+ * Yields a fault if NODE_ENV or NODE_TLS_REJECT_UNAUTHORIZED would silently disable a safety requirement of production.
+ */
 function* ofNode(
   { NODE_ENV, NODE_TLS_REJECT_UNAUTHORIZED: verifies }: Environment,
   place: Place,

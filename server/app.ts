@@ -31,7 +31,9 @@ export interface App extends Pick<Base, 'store' | 'database' | 'schema' | 'logge
   payments: PaymentOperations;
   skillpay: SkillOperations;
   ports: Ports;
-  /** Processes due orders, refunds, disputes and pay-per-call orders, even without the background jobs. */
+  /**
+   * Processes the orders, refunds, disputes and pay-per-call orders that are due. Works without the background jobs.
+   */
   sweep: Sweep;
   /** Sends the webhook deliveries that are due. The call works without the background jobs. */
   deliveries: Sweep;

@@ -20,9 +20,9 @@ export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /**
  * Who requested a refund, or why it exists. `late`: the service refunds a payment that arrived after the order had
- * ended. `surplus`: a received payment that does not belong to the order is refunded. `skillpay`: the service refunds a
- * pay-per-call order. `channel`: the refund was made outside the service, for example in the channel's portal.
- * `dispute`: the payer won a dispute.
+ * ended. `surplus`: the service refunds a payment that the order does not count, for example a second payment.
+ * `skillpay`: the service refunds a pay-per-call order. `channel`: the refund was made outside the service, for example
+ * in the channel's portal. `dispute`: the payer won a dispute.
  */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 
@@ -329,7 +329,7 @@ export interface BillLine {
    * kinds of lines, the change of the account balance, which may be negative.
    */
   amount: bigint;
-  /** The part of `amount` that is a merchant discount, which is never settled; negative if a refund returns it. */
+  /** The part of `amount` that is a merchant discount. Nobody pays this part. It is negative if a refund returns it. */
   discount: bigint;
   /** The channel's fee; negative if the channel returned it. On a fee line this is the fee, and `amount` is 0. */
   fee: bigint;

@@ -13,7 +13,7 @@ export interface FolderHolder {
 }
 
 interface FolderLockWords {
-  /** The configuration key of the folder. */
+  /** The name of the setting that contains the folder's path. */
   key: string;
   /** The error for a locked folder. Fields of `holder` are missing until that process has written its lock file. */
   refuse(holder: Partial<FolderHolder>): Error;

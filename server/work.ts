@@ -21,7 +21,7 @@ import { causes } from './errors.ts';
  */
 export interface Work {
   requestId?: string;
-  /** For a job: the kind of the processed database row, or the name of the scheduled task. */
+  /** The name of the job; absent for a request. */
   job?: string;
   clientId?: string;
   payWay?: string;

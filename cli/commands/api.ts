@@ -84,7 +84,7 @@ async function run(context: Context, path: string, flags: ApiFlags): Promise<voi
   const api = flags.app ? await merchantApi(context, flags.app, flags.secretFile) : context.api;
   if (flags.paginate) return terminal.out.write(`${JSON.stringify(await allRows(api, path, call.query), null, 2)}\n`);
   if (call.method === 'GET') return terminal.out.write(textOf(await api.call(call)));
-  // The response may contain a secret that is shown only once, so the output space is reserved before the request.
+  // The response may contain a secret that is shown only once, so payctl checks first that it can be written.
   const { reserveOutput } = await import('../reserved-output.ts');
   const reserved = await reserveOutput(terminal, { shared: false });
   try {

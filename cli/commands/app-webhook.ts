@@ -233,7 +233,7 @@ async function findFailed({ api }: Context, clientId: string, since: string | un
   return stillFailed.toReversed();
 }
 
-/** The resend request names no application, so the service would resend an event of another application. */
+/** Throws for an event of another application. The service would resend it: the request names only the event. */
 async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
   const { rows } = await api.page(`${rowPath(webhook, clientId)}/deliveries`, { eventId, limit: 1 });
   if (rows.length > 0) return;

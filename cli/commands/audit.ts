@@ -126,8 +126,8 @@ async function readAllPages(api: Context['api'], query: Query): Promise<{ proofs
     cursor = typeof page['nextCursor'] === 'string' ? page['nextCursor'] : undefined;
   } while (cursor !== undefined);
   const [bills, log] = [proofs.get('bills'), proofs.get('audit-log')];
-  // The service counts the read and the missing bills outside the result of the check `bills`. payctl copies the counts
-  // into that result, because scripts archive only the results of the checks.
+  // The service counts the bills that were read, and those that are missing, outside the result of the check `bills`.
+  // payctl copies the counts into that result, because scripts archive only the results of the checks.
   if (bills) proofs.set('bills', { ...bills, ...billsRead });
   if (log) proofs.set('audit-log', { ...log, ...auditLog });
   return { proofs: [...proofs.values()], auditLog };

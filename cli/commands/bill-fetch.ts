@@ -18,7 +18,7 @@ import { BY } from './views.ts';
 
 export const BILL_NO = 'B20261121023000D4N8ZR3VHC';
 
-/** A bill is a channel's list of all payments, refunds and fees of one account on one day. */
+/** A bill is a channel's list of all payments, refunds and fees of one merchant account on one day. */
 export const bill: Resource = {
   noun: 'bill',
   plural: 'bills',

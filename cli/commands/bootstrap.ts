@@ -315,7 +315,7 @@ function keyOf({ name, project = 'default' }: { name: string; project?: string }
 
 interface ParsedPlan {
   plan: BootstrapPlan;
-  /** Path of the file for the new secret of each application, by `keyOf`. */
+  /** For each application (its `keyOf`): the path of the file for the new secret. */
   secretFiles: Map<string, string>;
 }
 

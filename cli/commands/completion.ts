@@ -72,7 +72,7 @@ function texts(words: readonly Word[] = []): string {
   return words.map(({ text }) => text).join(' ');
 }
 
-/** The completion must not take the word after a flag with a value for a command, e.g. a context called `app`. */
+/** The word after one of these flags is its value, not a command. For example, a context may be called `app`. */
 function valuedFlags(places: readonly Place[]): string[] {
   const bare = new Set(places.flatMap((place) => place.bare));
   return [...new Set(places.flatMap((place) => place.valued))].filter((flag) => !bare.has(flag));

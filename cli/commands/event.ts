@@ -68,7 +68,7 @@ interface DeliveryResult {
   isAway: boolean;
 }
 
-/** A receiver that is away is retried without a limit. After five refusals of one event payctl exits with 7. */
+/** An unreachable receiver is tried again without a limit. After five refusals of one event payctl exits with 7. */
 function createForward(context: Context, url: string, secret: string): Forward {
   const { print, terminal, retryPause } = context;
   return async (id, body) => {

@@ -65,7 +65,7 @@ function readMember(field: string, value: unknown): unknown {
   return value;
 }
 
-/** Converts a trade to a table row, which has only the channel's id of each payment and refund. */
+/** Converts a trade to a table row. The row shows each payment and each refund only by its id at the channel. */
 export function shownTrade(trade: Row): Row {
   const numbers = (of: unknown) => (Array.isArray(of) ? of.map(({ number }: Row) => number) : []);
   const { orderNo, payWay, account, scene, subject, state, minor, currency, createdAt, expiresAt, closedAt } = trade;

@@ -76,7 +76,7 @@ export function createApplicationClient(
   };
   const client = createApiClient({ ...common, authorize });
 
-  /** Repeats a request after a 401. Even a change is repeated, because the service changed nothing. */
+  /** Repeats a request after a 401. Even a change is repeated, because a request with a 401 changed nothing. */
   const again = async <T>(send: () => Promise<T>): Promise<T> => {
     const before = held;
     try {

@@ -43,7 +43,7 @@ const explainTool: Tool = tool({
   },
 });
 
-/** The sentences are fixed, because a tool result returns texts of other parties only in `untrusted`. */
+/** The sentences contain no texts of other parties, because a tool result returns those only in `untrusted`. */
 function sentences(order: Row, disputes: readonly Row[]): string[] {
   const status = String(order['status']);
   const why = status === 'closed' ? CLOSED_BY[String(order['closeReason'])] : WHY[status];

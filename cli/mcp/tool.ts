@@ -32,7 +32,10 @@ export function tool<Input extends z.ZodObject>(made: Tool<Input>): Tool {
 
 export const READS = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: true } as const;
 
-/** A repeated call with the same idempotencyKey changes nothing more. */
+/**
+ * The hints of a tool that writes. It is idempotent, because a repeated call with the same idempotencyKey changes
+ * nothing more.
+ */
 export const WRITES = {
   readOnlyHint: false,
   destructiveHint: true,

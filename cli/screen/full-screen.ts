@@ -172,7 +172,7 @@ function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallba
 
   function resume(): void {
     clearTimeout(resumeTimer);
-    // The state of the terminal is unknown, because the shell has used it since the suspension.
+    // The shell may have used the terminal during the suspension, so the terminal's settings are unknown.
     leave();
     signals?.off('SIGTSTP', suspend);
     signals?.on('SIGTSTP', suspend);

@@ -18,7 +18,9 @@ export type {
 } from '../db/entities/catalog.ts';
 export type { UserTotal } from '../db/queries/catalog.ts';
 
-/** Opens an exception (a case for an operator), unless one with the same kind and dedupe key exists. */
+/**
+ * Opens an exception (a case for an operator), unless the order already has one with the same kind and `dedupe` value.
+ */
 export type RaiseException = (tx: Tx, order: OrderRow, raised: Raised) => Promise<void>;
 
 export interface EffectPorts extends Pick<Ports, 'now' | 'recordEvent'> {

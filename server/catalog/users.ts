@@ -144,8 +144,8 @@ export function forgetting({ store, now, log }: Pick<CatalogPorts, 'store' | 'no
   return { forget, forgetDue };
 
   /**
-   * If personal data is left, schedules the next run. Otherwise schedules one final check, `SETTLED_SECONDS` after the
-   * request.
+   * Deletes a payer's personal data. If some is left, schedules the next run. Otherwise schedules one final check,
+   * `SETTLED_SECONDS` after the request.
    */
   async function forget(payer: Forgotten, goesOn?: () => boolean): Promise<void> {
     const { left, isWhole } = await forgetPayer(store, payer, goesOn);

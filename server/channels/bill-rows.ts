@@ -216,7 +216,10 @@ interface Sums<Name extends string> {
   of(name: Name): bigint;
   /** Throws BillMalformed `wrong_sums` if the sums differ. With unreadable rows the difference is only recorded. */
   require(name: Name, stated: bigint, what: string, line: number): void;
-  /** The stated number may include unreadable rows. Throws BillMalformed `wrong_sums` if the numbers cannot match. */
+  /**
+   * Compares a number of payments or refunds. Throws BillMalformed `wrong_sums` if unreadable rows cannot explain a
+   * difference.
+   */
   requireCount(name: Name, stated: bigint, what: string, line: number): void;
 }
 

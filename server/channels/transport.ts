@@ -49,7 +49,10 @@ export interface ChannelMessage {
 interface Recording {
   payWay: PayWay;
   now: () => Date;
-  /** Errors of this function are ignored, because a failed record must not fail a payment. */
+  /**
+   * Stores the message. Errors of this function are ignored, because a payment must not fail when its message cannot be
+   * stored.
+   */
   record: (message: ChannelMessage) => void;
   /** Called with the time in the `Date` header of each response, which shows a wrong clock. Its errors are ignored. */
   theirTime?: (time: Date) => void;
@@ -90,7 +93,7 @@ export function createTransport({ timeoutMs, recording }: TransportOptions): Tra
   }
 }
 
-/** Decodes a response for display. Alipay sends some refusals in GBK. */
+/** Decodes a response for display. Alipay sends some refusals in GBK, which is a part of GB18030. */
 function textOf(body: Buffer): string {
   return isUtf8(body) ? body.toString('utf8') : new TextDecoder('gb18030').decode(body);
 }
@@ -312,7 +315,7 @@ function piecesOf(
 }
 
 /**
- * Returns undefined for a compressed response, because `fetch` unpacks it and the length is that of the packed bytes.
+ * Returns undefined for a compressed response, because `fetch` unpacks it, but the header states the packed length.
  */
 function lengthOf(headers: Headers): number | undefined {
   const length = headers.get('content-length') ?? '';

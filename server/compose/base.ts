@@ -56,7 +56,7 @@ export interface Base {
   auditTip: KnownTip;
   limits: CountedLimits;
   clock: DatabaseClock;
-  /** The database's time; tests advance it. */
+  /** The current time, corrected by `clock` if this machine's clock is wrong. Tests may replace this function. */
   now: () => Date;
   logger: Logger;
   log: Ports['log'];

@@ -17,8 +17,8 @@ type ComposedCredentials = Part &
   Pick<Credentials, 'channels' | 'noticed' | 'encryption' | 'seedSimulator' | 'leaveModes' | 'undecryptableChannels'>;
 
 /**
- * Builds the part of the service for channel configurations and certificates. Messages to channels carry the time of
- * `channelTime` instead of `now`, because tests may advance `now`.
+ * Builds the part of the service for channel configurations and certificates. Messages to channels carry the real time
+ * (`channelTime`) instead of `now`, because tests may advance `now`.
  */
 export function composeCredentials(
   { config, store, now, log, simulatorUrl, figures }: Base,

@@ -33,8 +33,8 @@ export interface FigurePorts<Found> {
 }
 
 /**
- * For each metrics registry, the read of the database that was started last. The next group of metrics waits for the
- * end of this read. So a scrape uses only one database connection.
+ * For each metrics registry, the end of the most recently started read of metrics from the database. The next group of
+ * metrics waits for it. So a scrape uses only one database connection.
  */
 const turns = new WeakMap<Registry, Promise<void>>();
 
@@ -220,10 +220,13 @@ function addConnections({ database: { connections }, metrics: { registry } }: Ba
 }
 
 const DAY_MS = 86_400_000;
-/** `bill_age_seconds` covers only accounts that have a bill for a day within this number of past days. */
+/** `bill_age_seconds` leaves out accounts whose newest bill is for a day more than this number of days ago. */
 const WATCHED_DAYS = 8;
 
-/** Registers the metrics about bills: the open differences, and the age of each account's newest compared bill. */
+/**
+ * Registers the metrics about bills: the number of unresolved differences between bills and orders, and the age of each
+ * account's newest compared bill.
+ */
 export function composeBillFigures({ config, store, metrics: { registry }, now, figuresEveryMs: everyMs }: Base): void {
   const day = (at: number) => new Date(at).toISOString().slice(0, 10);
   const group = figureGroup({

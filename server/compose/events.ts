@@ -109,8 +109,8 @@ interface LiveNeeds {
 export interface ComposedLive extends Part {
   onChannelCall: NonNullable<Ports['onChannelCall']>;
   /**
-   * Wraps `count`, which increments the service's counters. The wrapper also records in the live feed that a channel
-   * sent a genuine notification.
+   * Wraps the function `count`, which increments the service's counters. The wrapper also records in the live feed that
+   * a channel sent a genuine notification.
    */
   counting(count: Ports['count']): Ports['count'];
   /**

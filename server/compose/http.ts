@@ -130,7 +130,8 @@ export async function readyFacts(
     database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
     schema: schema.version,
     debug,
-    // `lacks` is only a hint for the operator, so an unreadable database does not fail the start.
+    // `lacks` (the first missing setup step) is only shown to the operator, so an unreadable database does not fail the
+    // start.
     lacks: await lackOf(store, simulated).catch(() => null),
     pid: process.pid,
   };

@@ -25,11 +25,14 @@ import type { ComposedLive } from './events.ts';
 const HOUR = 3600;
 const MONTHS_HOURS = 6;
 const DAY_MS = 86_400_000;
-/** Usage counts are kept for two months, because the longest period of a limit is one month. */
+/**
+ * The table of limit uses states how much of each limit is used up. Its rows are kept for two months, because the
+ * longest period of a limit is one month.
+ */
 const LIMIT_USE_DAYS = 62;
 /**
- * Delivery attempts of webhooks are kept this many days longer than the deliveries. A delivery is retried for three
- * days, so an attempt is only removed after its delivery.
+ * Rows of delivery attempts (webhooks) are kept this many days longer than rows of deliveries. A delivery is retried
+ * for three days, so the row of an attempt is removed only after the row of its delivery.
  */
 const ATTEMPT_DAYS = 7;
 

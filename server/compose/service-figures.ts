@@ -18,7 +18,7 @@ export interface ServiceFigures {
   channelCalled: Called;
   orderPaid(paid: PaymentSource): void;
   webhookTried(result: 'delivered' | 'refused' | 'unanswered'): void;
-  /** Sets by how much this machine's clock is ahead of another clock. */
+  /** Sets by how much this machine's clock is ahead of the clock of a channel or of the database. */
   clockAhead(against: PayWay | 'database', seconds: number): void;
   /** Sets the function that reads the database's clock at each scrape. */
   readClocks(read: () => Promise<void>): void;

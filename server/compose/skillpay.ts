@@ -108,8 +108,8 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
         run: operations.confirmDelivery,
         ...concurrencyOfChannels(config.jobs).asksLittle,
       },
-      // This job delivers paid skills. The deliveries of one project share its handlers, coins and stock. So each
-      // project has its own queue, which limits how many of its deliveries run at the same time.
+      // This job delivers paid skills. The deliveries of one project share the project's handlers, coins and
+      // stock. So each project has its own queue, which limits how many of the project's deliveries run at once.
       {
         name: 'fulfilment',
         about: 'orderNo',
@@ -153,7 +153,10 @@ function paymentsOf({ ports, operations, raise, checkRefund }: ComposedPayments)
   };
 }
 
-/** The returned function pays an order in DevMode at the simulator; it never calls a real channel. */
+/**
+ * The returned function pays an order at the simulator, never at a real channel. It is used with the setting
+ * Skillpay.DevMode.
+ */
 function payer(simulatorUrl: string): (orderNo: string) => Promise<void> {
   return async (orderNo) => {
     const answer = await fetch(`${simulatorUrl}/sim/pay`, {

@@ -71,7 +71,7 @@ export interface Certs {
   trust(acting: CertActing, id: string): Promise<CertView>;
   /**
    * Withdraws the trust in a verification key. After the commit the key verifies no messages, not even messages about
-   * orders in progress. Only administrators may call it.
+   * orders in progress. Only administrators may withdraw trust.
    */
   distrust(acting: CertActing, id: string): Promise<CertView>;
   remove(acting: CertActing, id: string): Promise<CertView>;

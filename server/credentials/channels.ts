@@ -312,7 +312,9 @@ interface Health {
   idle(): Promise<void>;
 }
 
-/** Channel health is written in the background and every few seconds; a failed write never fails the channel call. */
+/**
+ * Channel health is written in the background, at most every few seconds. A failed write never fails the channel call.
+ */
 function createHealth({ store, now, log }: HealthPorts): Health {
   const noted = new Map<string, number>();
   const writing = new Set<Promise<void>>();

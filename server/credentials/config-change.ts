@@ -103,7 +103,7 @@ export async function applyCerts(
       await clearDefault(tx, locked, { kind: spec.kind, ...of });
       continue;
     }
-    // The first certificate of a PEM text must become the default and have the newest row, so it is stored last.
+    // The first certificate of a PEM text must become the default and the newest in the table, so it is stored last.
     for (const one of parsed.toReversed()) {
       const { cert } = await keepCert(tx, ports, locked, spec, one, { actor, of }).catch(simulatorsRefused(spec.kind));
       if (mayBeDefault(locked, cert, spec)) await makeDefault(tx, locked, cert);

@@ -217,7 +217,10 @@ function bareBase64(text: string): Buffer | undefined {
   return /^[A-Za-z0-9+/]{64,}={0,2}$/.test(body) ? Buffer.from(body, 'base64') : undefined;
 }
 
-/** Both labels are accepted, because many tools write PKCS #1 under the label of PKCS #8, and vice versa. */
+/**
+ * Accepts the labels of PKCS #1 and PKCS #8 for both formats, because many tools write one format under the label of
+ * the other.
+ */
 function bodyOf(text: string, [label, other]: readonly [string, string]): Buffer | undefined {
   const [, found = '', body = ''] = [...text.matchAll(BLOCK)].find(([, one = '']) => one.endsWith(label)) ?? [];
   if ((found !== label && found !== other) || OLD_ENCRYPTION.test(body)) return undefined;

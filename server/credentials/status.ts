@@ -61,7 +61,10 @@ export function statusOf(
   return ends - now.getTime() < EXPIRY_DAYS * DAY ? 'degraded' : 'up';
 }
 
-/** Returns the state of every channel. It contains no ids and no error texts, because it needs no authentication. */
+/**
+ * Returns the status of every channel. The result contains no ids and no error texts, because it is shown without
+ * authentication.
+ */
 export async function publicChannels(
   {
     store,

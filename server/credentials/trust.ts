@@ -5,7 +5,7 @@ import type { Tx } from '../db/store.ts';
 import type { Actor } from '../identity/ports.ts';
 import type { ChannelKind, PayWay } from '../payments/channel.ts';
 
-/** The trust state of a verification key; null = keys of this kind verify nothing and need no trust. */
+/** The trust state of a verification key. `waiting`: no administrator has decided yet. */
 export type TrustWord = 'trusted' | 'waiting' | 'distrusted';
 
 /** Returns the certificate kinds with which a channel's messages are verified. */
@@ -13,7 +13,10 @@ export function verifyingKinds({ certKinds }: Pick<ChannelKind, 'certKinds'>): R
   return new Set(certKinds.flatMap(({ kind, verifies }) => (verifies ? [kind] : [])));
 }
 
-/** Every certificate and key belongs to one channel account in one mode. */
+/**
+ * A channel account in one mode (simulator, sandbox or live). Every certificate and key can be used only for one such
+ * account.
+ */
 export type Account = Pick<ChannelConfigRow, 'mode' | 'account'>;
 
 type Owned = Pick<CertRow, 'mode' | 'account'>;

@@ -34,7 +34,10 @@ export class DatabaseClock {
 
   readonly now = (): Date => new Date(this.time());
 
-  /** The time of a slow statement is inaccurate, so it is stored only if no earlier time is known. */
+  /**
+   * Runs a statement that reads the database's time, and stores this time. If the statement was slow, its result is
+   * inaccurate, so it is stored only if no result is stored yet.
+   */
   async measure<T>(statement: () => Promise<T>, secondsOf: (answer: T) => number | undefined): Promise<T> {
     const sentAt = this.#steady();
     const result = await statement();

@@ -181,7 +181,7 @@ const NAMES = {
 
 export const READ_BOUNDS = `select name, setting from pg_settings where name in ('${Object.keys(NAMES).join("', '")}')`;
 
-/** Converts the rows that `READ_BOUNDS` returns to timeouts. */
+/** Reads the timeouts from the result of the query `READ_BOUNDS`. */
 export function boundsOf(rows: readonly { name: string; setting: string }[]): Bounds {
   const found = new Map(rows.map(({ name, setting }) => [name, Number(setting)]));
   const of = (name: keyof typeof NAMES) => found.get(name) ?? 0;
@@ -233,7 +233,8 @@ const PATIENCE_MS = 1_000;
 export async function carriesNames(config: ClientConfig): Promise<boolean> {
   const [one, holder] = [new Client(config), new Client(config)];
   for (const client of [one, holder]) client.on('error', () => {});
-  // The name is random, because a statement of an earlier start on a pooler connection would give a false positive.
+  // The name is random. With a fixed name, the pooler's connection could still have the statement of an earlier start,
+  // and the test would wrongly succeed.
   const name = `pay_probe_${randomUUID()}`;
   const ask = (turn: number) => ({
     name,

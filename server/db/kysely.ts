@@ -90,7 +90,7 @@ export function onlyOne(): KyselyPlugin {
 const WRITES =
   /\b(insert|update|delete|merge|into|truncate|lock|nextval|setval|set_config|pg_(try_)?advisory_\w+|for\s+(no\s+key\s+|key\s+)?(share|update))\b/i;
 
-/** String literals are ignored, because they may contain such a keyword, for example in the action 'admin.update'. */
+/** String literals are ignored. They may contain a keyword of `WRITES`, for example in the action 'admin.update'. */
 const LITERAL = /'[^']*'/g;
 
 const WRITING: ReadonlySet<OperationNode['kind']> = new Set([

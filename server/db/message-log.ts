@@ -153,7 +153,7 @@ function topicOf({ orderNo, refundNo, payWay, direction, call }: Waiting): strin
   return JSON.stringify([orderNo, refundNo, payWay, direction, call]);
 }
 
-/** Whether a message repeats the last message of its topic, so that only the repetition is counted. */
+/** Whether the message `one` repeats the message `last` and is therefore only counted. */
 function isAgain(last: Waiting, one: Waiting): boolean {
   if (one.call === MISSING) return true;
   return isRepeatable(one) && last.status === one.status && last.note === one.note && last.answer === one.answer;

@@ -107,7 +107,7 @@ async function underLock(database: OpenDatabase): Promise<void> {
 }
 
 async function up({ em, orm }: OpenDatabase): Promise<void> {
-  // The first `getPending` needs its own connection, so it runs before the transaction takes the pool's last one.
+  // The first call of `getPending` opens a connection. During the transaction the pool would have none left for it.
   await orm.migrator.getPending();
   await em.fork().transactional(async (own) => {
     await orm.migrator.up({ transaction: own.getTransactionContext() });
@@ -122,7 +122,9 @@ async function waitForLock(attempt: () => Promise<unknown>): Promise<void> {
   }
 }
 
-/** The module `identity` implements these, because it defines the hashes and the default values. */
+/**
+ * Functions that build the rows of `seed`. The module `identity` provides them, because it defines hashes and defaults.
+ */
 interface SeedRows {
   consoleApp(project: string, at: Date): ApiAppRow;
   /** The test applications that exist while the setting Debug is on. */

@@ -15,9 +15,9 @@ interface MonthlyTable {
   keeps?: (before: Date) => Sql;
 }
 
-/** Orders, refunds and exceptions are never partitioned by month, because they are kept. */
+/** Orders, refunds and exceptions are not partitioned by month, because most of their rows are kept forever. */
 export const MONTHLY: readonly MonthlyTable[] = [
-  // A repeated message is counted in the row of its first occurrence; `last_at` is its last one.
+  // A repeated message is counted in the row of its first occurrence; `last_at` is the time of its last occurrence.
   { name: 'channel_messages', at: 'at', keeps: (before) => sql`last_at >= ${before}` },
   { name: 'transitions', at: 'at' },
   { name: 'notifications', at: 'received_at' },

@@ -77,8 +77,8 @@ function wrap(pool: Pool, { prepared, local, abandoned }: PoolWrapping): Omit<Po
   const holds = prepared && begins === undefined;
   const health: Health = { turn: 0, lostAt: 0 };
   const clients = new WeakMap<PoolClient, WatchedClient>();
-  // Behind a pooler, abandoned connections are not watched. The pooler limits the connections itself, and the process
-  // ids that it reports are not those of PostgreSQL.
+  // Behind a pooler, abandoned connections (whose statement timed out) are not watched. The pooler limits the
+  // connections itself, and the process ids that it reports are not those of PostgreSQL.
   const kept = begins === undefined ? abandoned : undefined;
   const wrapping = { nameOf, health, own, begins, holds, abandoned: kept };
   pool.on('connect', (client) => void clients.set(client, wrapClient(client, wrapping)));
@@ -127,7 +127,9 @@ export async function connectWithin(pool: Pick<Pool, 'connect'>, ms: number): Pr
   }
 }
 
-/** When a connection was last lost. Any connection that has not responded since then may be broken. */
+/**
+ * `lostAt` is the value of `turn` when a connection was last lost. Connections without a later response may be broken.
+ */
 interface Health {
   /** A counter that increases with every response and every lost connection. A higher value means a later event. */
   turn: number;
@@ -454,7 +456,7 @@ export interface Requests {
   lag(): number | undefined;
 }
 
-/** Creates the state of requests; each request may wait `totalMs` for the database. */
+/** Creates the functions that run requests; each request may wait `totalMs` (ms) for the database. */
 export function createRequests(totalMs: number): Requests {
   return {
     run: (request) => withinRequestTime(new RequestTime(totalMs), request),

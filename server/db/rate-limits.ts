@@ -104,7 +104,7 @@ function secondsUntil(instant: number, now: number): number {
   return Math.max(1, Math.ceil((instant - now) / 1000));
 }
 
-/** A count can only grow until its window ends, so this process may keep an exhausted one in memory. */
+/** The last known uses of each key. Uses only grow until the window ends, so an exhausted limit needs no statement. */
 class KnownUses {
   readonly #byKey = new Map<string, Uses>();
 

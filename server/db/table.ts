@@ -107,7 +107,7 @@ export class Table<Row extends object, Name extends keyof Database = keyof Datab
       await affectedBy(this.#place, insertion(this.#layout, rows.slice(from, from + MOST_ROWS)));
   }
 
-  /** Inserts nothing if `row` has the unique value of an existing row. Returns whether the rows were inserted. */
+  /** Inserts nothing if `row` has the unique value of an existing row. Returns whether `row` was inserted. */
   async insertIfNew(row: Partial<Row>, also?: Also<object>): Promise<boolean> {
     const statement = sql`${insertion(this.#layout, [row])} on conflict do nothing`;
     return (await affectedBy(this.#place, withAlso(this.#place, statement, also))) === 1;

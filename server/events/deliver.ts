@@ -99,8 +99,8 @@ export function openSecret(encryption: SecretEncryption, clientId: string, encry
 }
 
 /**
- * The secrets that sign now. There are two in the grace period after a change, or while a prepared secret is not
- * confirmed. Throws DecryptionFailed.
+ * The secrets with which messages are signed now. There are two in the grace period after a change, or while a prepared
+ * secret is not confirmed. Throws DecryptionFailed.
  */
 export function signingSecrets(encryption: SecretEncryption, row: WebhookRow, now: Date): string[] {
   const encrypted = [row.encryptedSecret];

@@ -17,7 +17,10 @@ interface News<Row = EventRow> {
 export interface Reader<Row extends LogRow> {
   /** The parameters are those of `listEvents`. */
   list(tx: ReadTx, filter: EventFilter, after: bigint, rows: number, settled?: bigint): Promise<Row[]>;
-  /** `page`: most events per database read. `kept`: most events that the feed keeps in memory. */
+  /**
+   * `page`: the maximum number of events per database read. `kept`: the maximum number of events that the feed keeps in
+   * memory.
+   */
   page: number;
   kept: number;
 }

@@ -52,7 +52,10 @@ export function guardedStreams({
   };
 }
 
-/** If the check itself fails, a code is also returned, because nothing may be sent without a check. */
+/**
+ * Returns the error code with which the stream ends; undefined = the token is valid. If the check itself fails, the
+ * stream also ends, because nothing may be sent without a check.
+ */
 async function refusalOf(check: StillAllowed): Promise<string | undefined> {
   try {
     await check();

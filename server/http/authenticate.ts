@@ -122,7 +122,9 @@ export function requireConfirmed({ confirmed, secondFactor }: AdminCaller, wante
   });
 }
 
-/** Records in the audit log that a confirmation was missing. If the database fails, the refusal is still sent. */
+/**
+ * Records in the audit log that a confirmation was missing. If the database fails, the caller still gets status 403.
+ */
 export async function noteUnconfirmed(ctx: EdgeContext, error: unknown): Promise<void> {
   const { caller, id, ip, route } = ctx.state;
   if (!(error instanceof AppError) || error.code !== 'password_confirmation_required') return;

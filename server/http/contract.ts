@@ -118,7 +118,7 @@ export type Auth = 'none' | 'any-token' | AdminAuth | { readonly scope: string }
 /** `raw`: any media type, unparsed, up to 256 KB (channel notifications); `stream`: a file of any size. */
 export type Accepts = 'json' | 'form' | 'multipart' | 'raw' | 'stream';
 
-/** The value is the schema of the JSON body, or of each message of an event stream. */
+/** For each media type, the schema of the JSON body or of each message of an event stream. */
 export type MediaTypes = Readonly<Record<string, z.ZodType | 'text' | 'bytes'>>;
 
 /** The response to a client that already has the current version, as its entity tag shows. */
@@ -145,7 +145,7 @@ export interface Contract {
   readonly params?: z.ZodObject;
   /** Schema of the query; below `/api/` an unknown parameter is a 400. */
   readonly query?: z.ZodObject;
-  /** Schema of the read headers, by lower-case names; other headers are ignored. */
+  /** Schema of the headers that the handler reads, by lower-case names; other headers are ignored. */
   readonly headers?: z.ZodObject;
   readonly body?: z.ZodType;
   /** With `list`, the schema of one entry. Fields that the schema does not name are removed from the response. */
@@ -183,7 +183,7 @@ export interface Contract {
   readonly hidden?: true;
 }
 
-/** Warns that an operation ignores the request's `Idempotency-Key`, so that a retry may repeat it. */
+/** A response header: the operation ignores the `Idempotency-Key` of the request, so a retry may run it twice. */
 export const KEY_IGNORED = 'Idempotency-Key-Ignored';
 
 /** Whether the operation changes data but ignores an `Idempotency-Key`. Operations that only read need no key. */

@@ -80,7 +80,7 @@ interface Quota {
   readonly resetSeconds: number;
 }
 
-/** Uses are counted in a fixed window; the implementation with the database counts for all replicas together. */
+/** Counts the uses of a key in a time window of fixed length. With a database, all replicas share the count. */
 export interface RateLimits {
   consume(key: string, limit: number, windowSeconds: number): Promise<Quota>;
 }

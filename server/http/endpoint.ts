@@ -25,7 +25,7 @@ import { refusalAnswer } from './refusal-answer.ts';
 export type { Contract, Page } from './contract.ts';
 export { Reply } from './contract.ts';
 
-/** Routes, tests and the OpenAPI document read the contract of the middleware. */
+/** Middleware with its contract, which the router, the tests and the OpenAPI document read. */
 export interface Endpoint extends EdgeMiddleware {
   readonly contract: Contract;
 }

@@ -58,8 +58,8 @@ function readParams(schema: z.ZodObject, { params, path }: EdgeContext): unknown
 }
 
 /**
- * The router keeps a malformed percent escape as text. Then two paths would address the same object, so such a path is
- * refused.
+ * Whether every percent escape in a path is valid. The router keeps an invalid escape such as `%zz` as text, so `%zz`
+ * and `%25zz` would address the same object.
  */
 function isDecodable(path: string): boolean {
   try {

@@ -58,8 +58,8 @@ const LOOKS: Readonly<Record<string, Parameters<typeof styleText>[0]>> = {
 };
 
 /**
- * Fields that a request line does not print as `name=value`. The line's text already contains them, except the id and
- * the address, which are left out.
+ * Fields of a request that are not printed as `name=value`. `requestId` and `ip` are not printed at all, and the text
+ * of the line contains the others.
  */
 const SHOWN: ReadonlySet<string> = new Set(['method', 'route', 'status', 'ms', 'requestId', 'ip', 'caller']);
 
@@ -75,7 +75,7 @@ export function logText(json: string, paint: Paint = styleText): string {
     ...about.map(([name, value]) => paint('dim', `${name}=${shown(value)}`)),
   ];
   const places = errorLines(err);
-  // An error without a stack is printed on the same line.
+  // An error without a stack is printed on the line of the message.
   if (err && !err.stack) return `${[...words, '-', ...places.map((line) => line.trim())].join(' ')}\n`;
   return `${[words.join(' '), ...places].join('\n')}\n`;
 }
@@ -145,8 +145,8 @@ const runLength = 43;
 const isRunChar = Uint8Array.from({ length: 128 }, (_, code) => (/[\w+/-]/.test(String.fromCharCode(code)) ? 1 : 0));
 
 /**
- * Whether the text has a run of at least 43 key characters. Such a run covers one of the positions 42, 85, 128 and so
- * on, so only the characters around these positions are read.
+ * Whether the text has 43 or more consecutive letters, digits or signs `_+/-`, as keys have. Such a run covers one of
+ * the positions 42, 85, 128 and so on, so only the characters around these positions are read.
  */
 function hasLongRun(text: string): boolean {
   for (let place = runLength - 1; place < text.length; place += runLength) {
@@ -159,7 +159,10 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/** At least 32 bytes in hexadecimal or base64. File paths in stack traces can be as long, but have other characters. */
+/**
+ * Whether a run is a key: at least 32 bytes in hexadecimal or base64. File paths can be as long, but have more slashes
+ * or fewer capital letters and digits.
+ */
 function isKey(run: string): boolean {
   if (/^[0-9a-f]{64,}$/i.test(run)) return true;
   const count = (pattern: RegExp): number => run.match(pattern)?.length ?? 0;

@@ -37,7 +37,7 @@ function pageOf(ctx: EdgeContext, refusal: AppError, make: RefusalPage): Answer 
   return { status, headers: { ...refusalHeaders(ctx, refusal), 'cache-control': 'no-store', ...headers }, body };
 }
 
-/** GET, HEAD and OPTIONS give `never`, because the client may always repeat them. */
+/** GET, HEAD and OPTIONS only read (`never`), so the client may always repeat them. */
 function changedBy({ method, edge }: EdgeContext): Changed {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'never';
   return edge.requests.hasChanged() ? 'something' : 'nothing';

@@ -152,8 +152,8 @@ interface UnderWay {
   since: number;
   endedAt?: number;
   /**
-   * Set for a slow body. `placed`: it counts for the limit of its address. `refused`: it was over the limit or took too
-   * long. Absent = not slow.
+   * Set for a slow body. `placed`: accepted within the limit `slowPerAddress`. `refused`: over this limit or too slow.
+   * Absent = not slow.
    */
   slow?: 'placed' | 'refused';
 }
@@ -188,7 +188,7 @@ function guardConnections(
   };
   const cutSenders = (slow: readonly UnderWay[]) => {
     const places = new Map<string, number>();
-    // Sorted so that bodies that already count for the limit stay admitted. Newer slow bodies are refused instead.
+    // Slow bodies that were accepted earlier come first and stay accepted, so newer ones are refused instead.
     for (const one of slow.toSorted((a, b) => Number(b.slow === 'placed') - Number(a.slow === 'placed'))) {
       const address = addressBlock(clientAddress(one.req, trustedProxies));
       const taken = places.get(address) ?? 0;
@@ -255,7 +255,7 @@ export interface ListenOptions {
   drained?: Promise<void>;
   /** Time limit for requests that are still in progress after the server stopped accepting (seconds). */
   shutdownSeconds?: number;
-  /** Only tests set them. */
+  /** Set only by tests; absent = the default limits. */
   limits?: Partial<ConnectionLimits & ArrivalLimits>;
 }
 
@@ -351,7 +351,7 @@ function edgeOf({ context }: Koa): Edge | undefined {
 
 /** If a turn of the event loop takes longer (ms), a connection may have arrived that is not accepted yet. */
 const QUIET_TURN_MS = 0.2;
-/** Maximum time to wait for a shorter turn (ms), because new connections may keep arriving. */
+/** Maximum time to wait for a turn of at most `QUIET_TURN_MS` (ms), because new connections may keep arriving. */
 const LAST_CALL_MS = 1000;
 
 async function stop(server: Server, drained: Promise<void>, shutdownSeconds: number): Promise<void> {

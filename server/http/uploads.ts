@@ -93,7 +93,7 @@ function requireShortHeads(body: Buffer, contentType: string): void {
   }
 }
 
-/** The parser can stop only between two pieces, so after an error it skips the pieces that follow. */
+/** Splits the body into pieces. The parser can stop only between two pieces: after an error it skips the rest. */
 function* piecesOf(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.length; at += MOST_TEXT) yield body.subarray(at, at + MOST_TEXT);
 }

@@ -237,7 +237,9 @@ function changedIn(
   return after;
 }
 
-/** Reads a limit in minor units. Unlike an amount it may be 0, which forbids all payments or refunds it limits. */
+/**
+ * Reads a limit in minor units. Unlike an amount it may be 0, which forbids every payment or refund in this currency.
+ */
 function limitOf(sent: number | string, currency: string, pointer: string): bigint {
   return /^0{1,9}(\.0{1,3})?$/.test(String(sent)) ? 0n : readAmount(sent, currency, pointer).minor;
 }

@@ -28,7 +28,7 @@ interface ApiAppPorts {
   now: () => Date;
 }
 
-/** If `graceSeconds` is 0, the old secret and all issued tokens stop working immediately. */
+/** `graceSeconds`: how long the old secret stays valid. 0 also invalidates all issued tokens. */
 interface Rotation {
   graceSeconds: number;
   revokeTokens?: boolean | undefined;

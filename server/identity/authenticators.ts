@@ -19,7 +19,7 @@ interface AuthenticatorPorts {
   limits: Pick<LoginLimits, 'mayRecordUnconfirmed'>;
   csrfKey: Uint8Array;
   debug: boolean;
-  /** True if the service refuses live configurations. Applications then have the mode `test`. */
+  /** True if the service refuses configurations of live channels. The mode of every application is then `test`. */
   refusesLive: boolean;
   /** 0 = no limit; the session then ends when its token expires. */
   idleMinutes: number;
@@ -38,8 +38,8 @@ interface FoundAdmin {
   readonly jti: string;
   readonly via: 'bearer' | 'cookie';
   /**
-   * Whether password and second factor were confirmed within the last five minutes. `where-live` is for operations that
-   * need this only where real money moves. With Debug it is always true, because Debug excludes live channels.
+   * `always`: password and second factor were confirmed within the last five minutes. `where-live`: they were
+   * confirmed, or Debug is on, so that no real money moves.
    */
   readonly confirmed: { readonly always: boolean; readonly 'where-live': boolean };
 }

@@ -35,7 +35,10 @@ export async function replaceRecoveryCodes(tx: Tx, adminId: string, at: Date): P
   return codes;
 }
 
-/** Returns false if the account has no such unused code. Of two concurrent uses only one succeeds. */
+/**
+ * Marks a recovery code as used. Returns false if the account has no unused code with these letters. Of two concurrent
+ * uses only one succeeds.
+ */
 async function takeRecoveryCode(tx: Tx, adminId: string, letters: string, at: Date): Promise<boolean> {
   return (await tx.recoveryCodes.update({ adminId, codeHash: hashOf(letters), usedAt: null }, { usedAt: at })) === 1;
 }

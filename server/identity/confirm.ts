@@ -19,7 +19,7 @@ interface CheckPorts {
   audit: Audit;
 }
 
-/** If `refusal` is set, the caller must throw it unless a correct code was also sent. */
+/** If `refusal` is set, the caller must throw it unless password and code are both correct. */
 interface PasswordCheck {
   right: boolean;
   refusal: TooManyRequests | undefined;

@@ -102,7 +102,10 @@ function faultOf(password: string, username: string): { detail: string } | undef
 
 const contextWords = ['unified', 'payments', 'payment', 'service', 'payctl', 'admin', 'pay', 'ups', 'my', 'the'];
 
-/** Guessable words, digits and signs are removed; if fewer than four letters remain, the password is refused. */
+/**
+ * The username, words of the service, digits and signs are removed. If fewer than four letters remain, the password is
+ * refused.
+ */
 function isOfContext(plain: string, username: string): boolean {
   const bare = username.replaceAll(/\P{L}+/gu, '');
   const names = bare.length >= 4 ? [bare, [...bare].toReversed().join('')] : [];
@@ -113,7 +116,7 @@ function isOfContext(plain: string, username: string): boolean {
   });
 }
 
-/** Digits and signs around the word are ignored, and a word that is written twice also counts. */
+/** Digits and signs at the ends are ignored. A common password that is written twice is also common. */
 function isCommon(plain: string): boolean {
   const half = plain.slice(0, plain.length / 2);
   const once = half + half === plain ? readings(half) : [];

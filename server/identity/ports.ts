@@ -32,7 +32,7 @@ interface LimitState {
 /** Counters of failures, shared by all replicas (server/db/rate-limits.ts). */
 export interface FailureCounts {
   consume(key: string, limit: number, windowSeconds: number): Promise<LimitState>;
-  /** Whether every key is below its limit, without counting. Reads the database at most once, by index. */
+  /** Whether every key is below its limit; does not count a failure. Reads the database at most once, by index. */
   peek(limits: readonly { key: string; limit: number }[]): Promise<LimitState>;
 }
 

@@ -40,7 +40,10 @@ interface Enrolment {
 /** The operations that enrol and remove second factors. `sessions.ts` checks codes at login. */
 export interface SecondFactors {
   state(adminId: string): Promise<SecondFactorState>;
-  /** An existing factor stays valid until the new secret is confirmed, and one of its codes is required. */
+  /**
+   * `code`: a code of the existing factor, required if there is one. This factor stays valid until the new secret is
+   * confirmed.
+   */
   start(session: Session, actor: Actor, code?: string): Promise<Enrolment>;
   /** Returns the recovery codes, and ends the other sessions of the account. */
   confirm(session: Session, actor: Actor, code: string): Promise<string[]>;

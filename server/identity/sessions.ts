@@ -75,7 +75,10 @@ export interface NewSession {
   secondFactor: FactorState;
 }
 
-/** `none`: the account has no second factor. `missing`: it has none, although the configuration requires one. */
+/**
+ * `used`: the account has a second factor. `none`: it has none. `missing`: it has none, although the configuration
+ * requires one.
+ */
 export type FactorState = 'used' | 'none' | 'missing';
 
 /** Returns the state of a session's second factor. */

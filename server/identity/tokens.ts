@@ -16,7 +16,7 @@ interface TokenKind {
 /** The form of token ids and client ids: printable ASCII. */
 export const PRINTABLE_NAME = /^[\x21-\x7e]{1,64}$/;
 
-/** If the `generation` that is stored with the owner has changed since, the token is invalid. */
+/** If the `generation` stored with the owner is no longer the same as in the token, the token is invalid. */
 interface TokenClaims {
   readonly subject: string;
   readonly generation: number;
@@ -140,7 +140,7 @@ interface IdentityKeys {
   readonly adminTokens: Uint8Array;
   readonly accessTokens: Uint8Array;
   readonly csrf: Uint8Array;
-  /** Hashes user names before they become database keys, because a user may type a password in the name field. */
+  /** Hashes user names in the names of counters, because a user may type a password in the name field. */
   readonly counters: Uint8Array;
 }
 

@@ -12,7 +12,7 @@ interface CallRatePorts {
   bookCalls: (tx: Tx, now: Date, calls: ReadonlyMap<string, number>) => Promise<ReadonlyMap<string, number>>;
 }
 
-/** The limit applies to all replicas and all kinds of work together. */
+/** Limits the channel calls per second of each queue, for all replicas and all kinds of work together. */
 export interface CallRate {
   /** Returns for how many due rows of a queue the work may begin now. */
   allowance(queueKey: string): number;

@@ -32,7 +32,7 @@ export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: 
 export function concurrencyOfChannels(jobs: { perAccount: number; perChannel: number }) {
   return {
     asking: concurrencyOfAccounts(jobs),
-    /** For kinds of work that occur rarely. They get a quarter of the configured numbers. */
+    /** For kinds of work that occur rarely. They get a quarter of the configured limits. */
     asksLittle: concurrencyOfAccounts({
       perAccount: Math.ceil(jobs.perAccount / 4),
       perChannel: Math.max(2, Math.ceil(jobs.perChannel / 4)),
@@ -84,7 +84,10 @@ interface Queue {
   endedAt: number;
 }
 
-/** `quick` queues respond fast and `held` ones slowly. Of `untried` ones no row has finished recently. */
+/**
+ * The last row of a `quick` queue was processed fast, a row of a `held` queue slowly. In an `untried` queue no row has
+ * finished in ten minutes.
+ */
 type Standing = 'quick' | 'untried' | 'held';
 
 /** If the work on a row takes longer than this (ms), its queue is `held`, because the receiver may not respond. */
@@ -126,12 +129,12 @@ class Usage {
       const concurrency = this.#widthOf(group);
       const half = Math.max(1, Math.floor(concurrency / 2));
       if (this.#concurrency.isOneParty?.(group)) return quick + untried + held < concurrency;
-      // Rows of `untried` and `held` queues are counted up to half of the slots. So `quick` queues can always use the
-      // other half.
+      // Rows of slow queues (`held`) and of queues without recent results (`untried`) never count for more than half of
+      // the slots, so `quick` queues can always use the other half.
       if (standing === 'quick') return quick + Math.min(untried + held, half) < concurrency;
       if (standing === 'untried') return quick + untried + Math.min(held, half) < concurrency;
-      // If the group has a free slot, a `held` queue may begin its first row, even if other `held` queues use up the
-      // half of the slots that they share. The row shows whether the receiver responds again.
+      // A `held` queue may begin its first row in any free slot, because the row shows whether the receiver responds
+      // again. For further rows, all `held` queues share half of the slots.
       return quick + untried + held < concurrency && (own === 0 || held < half);
     });
   }
@@ -161,7 +164,10 @@ function andHalf(slots: number): number {
   return slots + Math.ceil(slots / 2);
 }
 
-/** `full`: rows wait for a free slot. `held`: the work on a row is slow. `group` is empty for kinds without groups. */
+/**
+ * How many queues of a group are `full` (rows wait for a free slot) or `held` (the work on a row is slow). `group` is
+ * empty for kinds without groups.
+ */
 export interface QueueTally {
   group: string;
   state: 'full' | 'held';

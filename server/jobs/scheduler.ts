@@ -10,7 +10,7 @@ export interface SchedulerParts extends WorkerPorts, TimetablePorts {
   tasks: readonly Task[];
   /** Returns the seconds since the oldest row of each kind became due. Ignores leased rows. undefined = none is due. */
   lookForDue: (tx: ReadTx, rows: readonly Pick<DueRows, 'oldestLag'>[], now: Date) => Promise<(number | undefined)[]>;
-  /** Called after each successful query for due rows, with the seconds since the oldest row became due. */
+  /** Called after each successful query for due rows. `lags`: seconds since the oldest row of each kind became due. */
   looked?: (lags: Record<string, number>) => void;
   /** Interval between queries for due rows (ms); set only by tests. */
   lookMs?: number;

@@ -89,7 +89,7 @@ export function createWorkers(kind: DueKind, ports: WorkerPorts): Workers {
     void fill();
   }
 
-  /** Never runs two leasing statements at a time. Slots that become free meanwhile are filled by the next one. */
+  /** Never runs two leasing statements at a time. Slots that become free meanwhile are filled by the next statement. */
   async function fill(): Promise<void> {
     changed = true;
     if (claiming) return;
@@ -286,8 +286,8 @@ export function createLeases({ name, rows }: Pick<DueKind, 'name' | 'rows'>, por
     }
     // If the row is locked (`busy`), its lease is kept and renewed the next time.
     if (result.kind === 'over' || result.kind === 'lost') held.lease = undefined;
-    // If the row is in progress twice on this replica, the work has rescheduled the row and this replica has leased it
-    // again. Then no other replica has taken the row.
+    // A row is in progress twice here if its work rescheduled it and this replica then leased it again. In this case no
+    // other replica has taken the row.
     if (result.kind !== 'lost' || isTwice(held)) return;
     leaseLost?.(name);
     log('warn', 'another replica has claimed a row that is still being processed here', { kind: name, id: held.id });

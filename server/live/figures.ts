@@ -62,7 +62,7 @@ function ask<Row>(tx: ReadTx, statement: Sql): Promise<Row[]> {
   return tx.sql<Row>`${statement}`;
 }
 
-/** Converts the orders in one status to the format of the live feed. `more`: there are more than were counted. */
+/** Converts the orders in one status to the format of the live feed. `more`: further orders were not counted. */
 export function viewTally({ status, count, minor }: Tally, more = false) {
   const amounts = [...minor].toSorted(([a], [b]) => (a < b ? -1 : 1));
   return {

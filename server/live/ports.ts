@@ -16,7 +16,7 @@ export interface ThisProcess {
 export interface DueKinds {
   /** The name of each kind of due row. `dueCount` returns the SQL expression that counts its due rows. */
   tables: readonly { name: string; dueCount: (now: Date) => Sql }[];
-  /** Seconds since the oldest row without a lease became due. Empty before the first query for due rows. */
+  /** For each kind, the seconds since its oldest row without a lease became due. Empty before the first query. */
   lags(): { at: Date; seconds: Readonly<Record<string, number>> };
 }
 

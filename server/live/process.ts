@@ -123,7 +123,7 @@ export function quantileOf(spreads: readonly ChannelCalls['spread'][], share: nu
 export interface Reporter {
   /** Whether clients follow the live feed in this process. If so, all other processes report too. */
   followedHere: boolean;
-  /** Stores the report if the last one is old enough; never fails. */
+  /** Stores a report, unless the previous one is too recent. Never fails. */
   report(): Promise<void>;
   leave(): Promise<void>;
 }

@@ -37,7 +37,10 @@ function guides(language: 'en' | 'zh'): string {
   return inLanguage(guidePath('index'), language);
 }
 
-/** JavaScript for browsers. The filter searches every word in group, method, path, summary and operationId. */
+/**
+ * JavaScript for browsers. The filter shows operations that contain every typed word in their group, method, path,
+ * summary or operationId.
+ */
 export const EXPLORER_PLUGIN = `() => {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const follow = () => document.documentElement.classList.toggle('dark-mode', dark.matches);

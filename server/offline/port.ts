@@ -83,7 +83,7 @@ export interface Examination {
   production: boolean;
   publicUrl: string;
   channels: { project: string; payWay: string; mode: string; enabled: boolean; missing: string[] }[];
-  /** Trusted certificates and keys of the sandbox or simulator whose channel now has another mode. */
+  /** Trusted certificates and keys of a sandbox or simulator that the channel no longer uses. */
   otherModes: OtherModeKey[];
   /** Default certificates: a channel uses them if its configuration names no other. Only those of accounts in use. */
   certs: { project: string; payWay: string; kind: string; daysLeft: number }[];
@@ -159,7 +159,10 @@ export interface Offline {
   /** Also ends the account's sessions. Throws `not_found` if there is no such account or no second factor. */
   resetSecondFactor(input: { username: string; actor: OfflineActor }): Promise<OfflineAdmin>;
   applyBootstrap(input: { plan: BootstrapPlan; actor: OfflineActor }): Promise<BootstrapResult>;
-  /** Ends the trust in certificates and keys of other modes (see `OtherModeKey`), unless an open order needs them. */
+  /**
+   * Ends the trust in certificates and keys of a sandbox or simulator that the channel no longer uses, unless an open
+   * order needs them.
+   */
   distrustOtherModes(input: { actor: OfflineActor }): Promise<{ keys: Omit<OtherModeKey, 'present'>[] }>;
   /** Returns the id of the newest master key, and the number of changed records (`rewrapped`). */
   rotateMasterKey(input: { actor: OfflineActor }): Promise<{ keyId: string; rewrapped: number }>;

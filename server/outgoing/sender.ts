@@ -11,7 +11,9 @@ interface OutgoingRequest {
   timeoutMs?: number | undefined;
   /** The maximum number of bytes of the response that are read. Default and maximum: 64 KB. */
   maxBytes?: number | undefined;
-  /** True if only the HTTP status matters. If reading the body fails, the body is then empty. */
+  /**
+   * True if only the HTTP status matters. If reading the body fails, the result has an empty body and no error occurs.
+   */
   statusOnly?: boolean | undefined;
 }
 

@@ -125,7 +125,7 @@ export interface Notification {
   isShared?: true;
   /** A test message from the channel's dashboard. */
   isTest?: true;
-  /** The message is genuine, but this check did not succeed (PayPal: the certificate chain). */
+  /** Set if the message is genuine but one check did not succeed (PayPal: the certificate chain). */
   amiss?: UnknownCause;
   /** The channel's id of a dispute. The dispute is queried; the rest of the message is ignored. */
   disputeId?: string;
@@ -136,7 +136,7 @@ export interface Notification {
   refund?: RefundOutcome;
 }
 
-/** The message does not come from the channel, or is for another account. `why` is a code that never changes. */
+/** The message does not come from the channel, or is for another account. `why`: the reason. */
 export class NotificationNotGenuine extends Error {
   readonly why: UnknownCause | 'wrong_account' | 'malformed';
   constructor(why: NotificationNotGenuine['why'], detail: string) {
@@ -183,7 +183,9 @@ export type NotificationsRegistered =
   | { ok: true; fields: Readonly<Record<string, string>> }
   | ({ ok: false } & ProbeNote);
 
-/** The certificates passed verification. `byHand`: a note on those that the operator must obtain manually. */
+/**
+ * The result of a download. `certs` were verified. `byHand`: a note on certificates that only an operator can obtain.
+ */
 export type CertsDownloaded =
   | { ok: true; certs: readonly { kind: string; pem: string }[]; byHand: string | null }
   | ({ ok: false } & ProbeNote);
@@ -246,12 +248,14 @@ export interface FieldSpec {
   pattern?: RegExp;
   /**
    * Set if this field and the account together identify the payee. An order keeps the value that the field had when the
-   * order was created. `app`: the field is an app id, and only the app id that the order stores is compared. `unless`
-   * names another field. If that field is set, orders use the newest value of this field, and the comparison only
-   * checks whether a value exists.
+   * order was created. `app`: the field contains app ids, and the order stores one of them. `unless` names another
+   * field. If the configuration has a value in that field, all non-empty values of this field count as the same payee.
    */
   pinned?: true | 'app' | { unless: string };
-  /** The value belongs to one account in one mode (live, sandbox or simulator). It is never copied to others. */
+  /**
+   * The value belongs to one account in one mode (live, sandbox or simulator). It is never copied to another account or
+   * mode.
+   */
   ofAccount?: true;
   help: string;
 }
@@ -260,7 +264,10 @@ export interface CertKindSpec {
   kind: string;
   label: string;
   form: 'certificate' | 'certificate-chain' | 'public-key' | 'private-key';
-  /** A key that verifies messages or certificates of the channel is used only while an administrator trusts it. */
+  /**
+   * Whether the key verifies messages or certificates of the channel. It is then used only if an administrator trusts
+   * it.
+   */
   verifies: boolean;
   help: string;
 }
@@ -288,7 +295,7 @@ export interface ChannelLimits {
 export interface ChannelInput {
   mode: Mode;
   fields: Readonly<Record<string, string>>;
-  /** PEM texts by certificate kind. The service signs with the first key of a kind; any listed key may verify. */
+  /** PEM texts by certificate kind. The first key of a kind signs; every key of a kind may verify. */
   pems: Readonly<Record<string, readonly string[]>>;
   /** The origin of each verifying key, by its PEM text. */
   origins?: ReadonlyMap<string, KeyOrigin>;
@@ -311,7 +318,7 @@ export interface NotificationHelp {
   account: string;
   /** The parts of a request that carry the signature: proxies must pass them on. */
   signature: string;
-  /** A clause that names the key or id that verifies notifications, and states which value is right. */
+  /** A clause about the key or id that verifies notifications: how the operator recognizes the right one. */
   key: string;
   /** Whole sentences of advice, by reason of the rejection; they replace the general advice. */
   changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], string>>>;

@@ -156,7 +156,10 @@ async function readClaim(store: Store, request: KeyedRequest) {
   return { claim, stored };
 }
 
-/** An error is ignored, because a retry then finds the stored operation by the key. */
+/**
+ * Stores the response, if there is one, and ends the lease of the key. A database error is ignored, because a retry
+ * finds the stored operation by the key.
+ */
 async function finish(store: Store, claim: KeyClaim, answer?: Answer): Promise<void> {
   if (!claim.taken) return;
   // After a rollback or an expired lease, another request may own the key. Therefore only a row with this request's

@@ -53,7 +53,7 @@ export async function countOrder(tx: Tx, limits: AppLimits, order: OrderRow): Pr
     requireLeft(limit, known, uses, limit === 'ordersPerHour' ? 1n : amount, { currency, payWay, at });
 }
 
-/** Counts a refund requested by an application in its transaction; throws 403 above the limit. */
+/** Counts the refund of an application, in the transaction that stores the refund. Throws 403 above the limit. */
 export async function countRefund(
   tx: Tx,
   limits: AppLimits,

@@ -53,7 +53,7 @@ const NEAREST = Object.keys(CHANGES);
 /** The advice for reasons that are not listed: they mean that a certificate could not be downloaded. */
 const UNFETCHED = 'Check that this machine reaches the certificate address of the channel (outgoing HTTPS).';
 
-/** Maximum length of a stored detail, in characters. */
+/** Maximum length, in characters, of the stored text that describes a refusal. */
 const MOST_DETAIL = 200;
 
 /** Returns the refusal for which the notification passed the most checks. */

@@ -319,9 +319,8 @@ export function againAt(day: string, calendar: BillCalendar, now: Date): Date | 
 
 /** When to fetch a bill again because of a held payment; null = the channel's longest hold time is over. */
 export function heldAgainAt(day: string, calendar: BillCalendar, now: Date): Date | null {
-  // The bill is fetched again whenever the newest bill is fetched. Only this older bill contains a payment that was
-  // held back, and only after the payment is completed. The settlement report counts the payment on the day of
-  // completion.
+  // The bill of `day` is fetched again whenever the newest bill is fetched. A payment that the channel held back
+  // appears in the bill of `day` only after the channel has completed the payment.
   const next = readyAt(dayOf(new Date(now.getTime() - calendar.readyAfterMinutes * MINUTE_MS), calendar), calendar);
   const last = boundsOf(day, calendar).to.getTime() + (calendar.heldDays ?? 0) * DAY_MS;
   return next.getTime() <= last ? next : null;

@@ -86,7 +86,10 @@ export interface Effects {
   paid(tx: Tx, order: OrderRow): Promise<void>;
   /** Called when an order is closed or failed: releases its stock. */
   ended(tx: Tx, order: OrderRow): Promise<void>;
-  /** Called in a new refund's transaction. May reject the refund (409 `coins_spent`) only if `forced` is false. */
+  /**
+   * Called in a new refund's transaction. `forced`: the channel or the service must make the refund; the function must
+   * not reject it then.
+   */
   refundReserved(tx: Tx, order: OrderRow, refund: RefundRow, forced: boolean): Promise<void>;
   refundSucceeded(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;
   refundFailed(tx: Tx, order: OrderRow, refund: RefundRow): Promise<void>;

@@ -107,7 +107,7 @@ export async function raiseException(ports: Ports, tx: Tx, order: OrderRow, rais
   await emitOrderEvent(ports, tx, 'order.exception', order, `${kind}:${row.dedupe}`.slice(0, 100) + occurrence, open);
 }
 
-/** Reopens a resolved exception with new details; false if it was open. */
+/** Reopens a resolved exception with new details. Returns false if the exception is not resolved. */
 async function reopened(tx: Tx, { orderNo, kind, dedupe, detail, blocksRefunds }: OrderExceptionRow): Promise<boolean> {
   const unresolved = { resolution: null, reason: null, resolvedBy: null, resolvedAt: null };
   const fresh = { state: 'open', detail, blocksRefunds, ...unresolved } as const;
@@ -317,8 +317,8 @@ export async function endDifference(
   if (!KINDS.has(kind)) return;
   const over = { state: 'ended' as const, nextCheckAt: null, leasedUntil: null, finishedAt: now };
   const of = { orderNo, kind: kind as (typeof DIFFERENCE_KINDS)[number], key };
-  // The service queries the channel again about a dispute of the kind `dispute_unknown_to_us`, even while the exception
-  // is open. Therefore the state of such a difference may be `open` as well as `listed`.
+  // Usually the difference is `listed`: it has an exception. A difference about an unknown dispute may also be `open`,
+  // because the service queries the channel about that dispute again.
   const state = kind === 'dispute_unknown_to_us' ? (['listed', 'open'] as const) : 'listed';
   await tx.billDifferences.update({ ...of, state }, over);
 }

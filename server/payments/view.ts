@@ -23,7 +23,7 @@ import type { PayHint } from './channel.ts';
 import { hasCredential, refundableOf } from './core/transitions.ts';
 import type { Requester, Owner, Ports } from './ports.ts';
 
-/** The API status of an order: the state, or `partially_refunded` or `refunded` by its sums. */
+/** The API status of an order: its state, or `partially_refunded` or `refunded`, depending on the refunded amount. */
 export function statusOf(order: Pick<OrderRow, 'state' | 'paid' | 'refunded'>): OrderStatus {
   if (order.paid > 0n && order.refunded >= order.paid) return 'refunded';
   if (order.state === 'paid' && order.refunded > 0n) return 'partially_refunded';
@@ -221,7 +221,7 @@ type DisputeView = ReturnType<typeof viewDispute>;
 
 /**
  * The payment link or code while the order can be paid. If the link has expired, only the address of the payer's page
- * at this service is returned, which renews the link.
+ * at this service is returned. That page renews the link.
  */
 export function viewCredential(order: OrderRow, publicUrl: string, now: Date): Credential {
   const payUrl = `${publicUrl}/pay/${order.orderNo}`;
@@ -338,8 +338,8 @@ export function readPayments({
   };
 
   async function complete(order: OrderRow): Promise<OrderView> {
-    // A new order has no refunds, exceptions or fees, so the database is not read again. A new order has an exception
-    // only if it waits for a capture, is no longer queried, or has expired.
+    // A new order has no refunds or fees. It can have an exception only if it waits for a capture, is no longer queried
+    // or has expired. In all other cases the database is not read again.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
     if (order.sequence <= 2 && order.paid === 0n && !waits) return show({ order });
     return show(await store.read((tx) => findShown(tx, order.orderNo, 'any')));

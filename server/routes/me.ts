@@ -209,7 +209,6 @@ const AppMe = z
     client_id: z.string(),
     name: z.string(),
     project: z.string(),
-    /** The effective scopes of the token. */
     scopes: z.array(z.string()),
     mode: z.enum(['live', 'test']),
   })

@@ -182,8 +182,8 @@ export interface Authority {
   /** The root certificate as PEM. */
   readonly root: string;
   /**
-   * A second root certificate (elliptic curve) as PEM. It is part of Alipay's root file, but Alipay's root serial
-   * number ignores it.
+   * A second root certificate (elliptic curve) as PEM. It is part of Alipay's root file, but the serial number that
+   * Alipay computes for this file ignores it.
    */
   readonly otherRoot: string;
   issue(commonName: string, options?: { dnsNames?: readonly string[]; unit?: string }): Promise<Credential>;

@@ -91,8 +91,8 @@ export interface ChannelSimulator {
   /** Returns the `details` for a second trade with the order number of `trade`, if the channel allows one. */
   detailsOfAnother?(core: Core, trade: Trade): Record<string, unknown>;
   /**
-   * Returns the id and the `details` for a second order with the merchant's ids of `trade` (invoice_id or custom_id).
-   * Only PayPal has this function, because PayPal assigns its own order ids. Absent = `detailsOfAnother` is used.
+   * Returns the id and the `details` for a second order that has the same invoice_id or custom_id as `trade`. Only
+   * PayPal has this function, because PayPal assigns its own order ids. Absent = `detailsOfAnother` is used.
    */
   twinOf?(core: Core, trade: Trade): Pick<TradeDraft, 'id' | 'details'>;
   /** Captures a payment that the payer approved. Absent = `pay` already completes the payment. */

@@ -117,7 +117,7 @@ export interface Faults {
   set(rule: Pick<FaultRule, 'payWay' | 'fault'> & { call?: string } & Partial<Omit<FaultRule, 'call'>>): FaultRule;
   list(): readonly FaultRule[];
   clear(id?: string): void;
-  /** Returns the first fault that applies to this call; undefined if there is none. Increases `hits` by one. */
+  /** Returns the first fault that applies to this call and increases its `hits` by one. Undefined = none applies. */
   draw(target: Target): Strike | undefined;
 }
 

@@ -69,7 +69,7 @@ export interface Notifications {
   repeat(trade: Trade, times: number, event?: string): Promise<number>;
   /** Runs an action; the notifications that it creates are stored but not sent. `repeat` can send them later. */
   quietly<T>(action: () => T): T;
-  /** While notifications are disabled, deliveries are dropped, but the later ones are still scheduled. */
+  /** While notifications are disabled, due deliveries are not sent, but each repetition is still scheduled. */
   enable(payWay: PayWay, enabled: boolean): void;
   clear(): void;
   /** Resumes the unacknowledged notifications of an earlier process. */

@@ -2,7 +2,7 @@ import type { FaultName } from './faults.ts';
 import type { Core } from './channel-simulator.ts';
 import { refundableMinor, type Refund, type RefundDraft, type RefundState, type Trade } from './trade.ts';
 
-/** How long a refund stays in its first state in COURSE (ms), multiplied by the time factor. */
+/** By default, how long a refund stays in its first state (ms), multiplied by the time factor. */
 const LATER_MS = 60_000;
 
 /** After one week WeChat Pay closes a refund ("申请退款": CLOSED). This time (ms) is not multiplied by the time factor. */

@@ -37,7 +37,7 @@ export async function readBody(ctx: Context, next: Next): Promise<void> {
   await next();
 }
 
-/** Stores these bytes as the body of the request. */
+/** Stores `body` as the raw body of the request. */
 export function keepBody(ctx: Context, body: Buffer): void {
   (ctx.state as Record<symbol, Buffer>)[KEY] = body;
 }
@@ -128,7 +128,7 @@ const BEGINS = {
 } as const;
 type FileKind = keyof typeof BEGINS;
 
-/** Whether the first bytes and the name of a file match one of these types; `jpeg` counts as `jpg`. */
+/** Whether the first bytes and the name of a file match one of the file types in `kinds`; `jpeg` counts as `jpg`. */
 export function isOfKind(bytes: Buffer, fileName: string, kinds: readonly FileKind[]): boolean {
   const ending = fileName.toLowerCase().replace(/^.*\./, '').replace('jpeg', 'jpg');
   const start = bytes.subarray(0, 16).toString('hex');

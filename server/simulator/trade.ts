@@ -102,7 +102,7 @@ export interface RefundDraft {
   fromAvailable?: boolean;
 }
 
-/** What the simulator does with an order that has an exact amount, such as 0.06; see `OUTCOMES` in `trades.ts`. */
+/** What the simulator does with an order whose amount is in `OUTCOMES` (`trades.ts`), such as 0.06. */
 export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
 
 /** An order at the channel. Times are milliseconds on the simulated clock, amounts minor units. */
@@ -207,7 +207,8 @@ export function majorOf(trade: Pick<Trade, 'currency'>, minor: number): string {
 const DISPUTE_ACTIONS = ['open', 'escalate', 'ask', 'review', 'lose', 'win', 'cancel', 'appeal'] as const;
 
 /**
- * `amount` is in major units. `refund`: how the channel reports money lost by `lose` (`server/simulator/README.md`).
+ * `amount` is in major units. `refund` is only for the action `lose`: how PayPal reports the money that the merchant
+ * loses (`server/simulator/README.md`).
  */
 export const DisputeAction = z.object({
   act: z.enum(DISPUTE_ACTIONS),

@@ -55,7 +55,7 @@ export function offer(rules: Pick<BillRules, 'offers'>, trade: Trade, offers: Of
 
 /**
  * Returns how much of an order's discounts and profit shares is included in a refund. The share is proportional to the
- * amount of the refund. The refund that completes the order gets what is left.
+ * amount of the refund. The last refund, after which nothing is left to refund, gets the rest.
  */
 function offersBack({ offers = NO_OFFERS, ...trade }: Trade, minor: number): Offers {
   const paid = paymentOf(trade)?.minor ?? 0;

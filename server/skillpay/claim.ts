@@ -12,8 +12,8 @@ const LEASE_SECONDS = 30;
 /** Maximum number of attempts to run the handler. If all attempts fail, the order is refunded. */
 export const MAX_ATTEMPTS = 5;
 /**
- * Time limit for all attempts to run the handler, counted from the first attempt (seconds). The same limit applies to a
- * paid order whose content nobody fetches. After this time an exception (a case for an operator) is opened.
+ * Time limit for all attempts to run the handler, counted from the first attempt (seconds). If nobody fetches the
+ * content of a paid order for this time, an exception (a case for an operator) is opened.
  */
 export const PATIENCE_SECONDS = 86_400;
 /** Pauses between a failed attempt and the next attempt (seconds). */

@@ -53,7 +53,7 @@ export function skillEffects({ now, raise }: EffectPorts): Effects {
     },
   };
 
-  /** Opens an exception (a case for an operator) if a refund reported as failed succeeds after the delivery. */
+  /** Opens an exception (a case for an operator) for a failed refund that later succeeds, after the delivery. */
   async function listDelivered(tx: Tx, order: OrderRow, { refundNo, createdAt }: RefundRow): Promise<void> {
     const skill = await tx.skillOrders.find({ orderNo: order.orderNo });
     if (!skill?.fulfilledAt || skill.fulfilledAt <= createdAt) return;

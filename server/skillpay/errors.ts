@@ -5,7 +5,7 @@ const RETRY_SECONDS = 3;
 
 /** The parts of a 402. The payment schemes (protocols such as x402) add fields, headers and `type`. */
 interface Ask {
-  /** The number of the expired offer that the new offer replaces. The caller knows only this number. */
+  /** The order number of the expired offer that the new offer replaces. The caller knows only this order number. */
   inPlaceOf?: string | undefined;
   data: Record<string, unknown>;
   members: Record<string, unknown>;

@@ -30,7 +30,7 @@ const NEAR = 100;
 
 interface OfferOptions {
   claim?: KeyClaim | undefined;
-  /** The number of the ended offer that the new offer replaces. */
+  /** The order number of the ended offer that the new offer replaces. */
   inPlaceOf?: string;
 }
 
@@ -186,11 +186,11 @@ export function makeOffer(ports: SkillPorts): MakeOffer {
 const route = 'offer in place of another';
 
 interface Wanted {
-  /** Absent = all channels of the product, or the channel of the ended offer if that had only one. */
+  /** Absent = all channels of the product. If the ended offer had only one channel, absent means that channel. */
   payWay?: PayWay | undefined;
 }
 
-/** Returns the order that replaces an offer that ended unpaid, always the same; undefined if none can be created. */
+/** Returns the one order that replaces an offer that ended unpaid; undefined if no order can be created. */
 export type SuccessorOf = (caller: SkillCaller, ended: SkillPair, wanted: Wanted) => Promise<SkillPair | undefined>;
 
 /** Creates the function that replaces ended offers. The row of the ended offer stores the successor's order number. */
@@ -221,7 +221,7 @@ export function offerSuccessor(ports: SkillPorts, offer: MakeOffer): SuccessorOf
     return offer(caller, request, { claim, inPlaceOf: orderNo });
   }
 
-  /** Returns undefined if the offer was deleted, because old unpaid offers are deleted. */
+  /** Returns undefined if the offer no longer exists: old unpaid offers are deleted. */
   async function find(orderNo: string | null): Promise<SkillPair | undefined> {
     if (orderNo === null) return undefined;
     return store

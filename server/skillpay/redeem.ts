@@ -22,7 +22,7 @@ import {
   ResourceMismatch,
 } from './errors.ts';
 
-/** Maximum number of successors (replacing orders) that are followed, starting from the offer that the caller named. */
+/** A new order may replace an ended offer, and end too. At most this many replacements are tried in one call. */
 const MAX_LINKS = 8;
 
 /** Returns the content, or throws the reason why the content is not returned. */
@@ -110,7 +110,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
     return { order: seen.order, silent: seen.stale };
   }
 
-  /** DevMode: makes the simulator pay the order; then it is handled like any other paid order. */
+  /** DevMode: makes the simulator pay the order, which is then handled like any other paid order. */
   async function skipScan(pay: (orderNo: string) => Promise<void>, order: OrderRow): Promise<Seen> {
     const { orderNo } = order;
     await pay(orderNo).catch((error: unknown) => ports.log('warn', 'the simulator did not pay', { orderNo, error }));

@@ -4,11 +4,11 @@ import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
 import type { Mode } from '../payments/channel.ts';
 
-/** The keys of payment codes and receipts: one Ed25519 pair for each mode, the private keys stored encrypted. */
+/** The keys that sign payment codes and receipts. Simulator, sandbox and live payments have separate keys. */
 export interface SigningKeys {
   /**
-   * Loads the key of a mode, and creates it if the mode has none. Must not be called inside a transaction, because a
-   * new key must be committed before it signs anything.
+   * Loads the key of a mode (e.g. `live`), and creates it if the mode has none. Must not be called inside a
+   * transaction, because a new key must be committed before it signs anything.
    */
   ensure(mode: Mode): Promise<void>;
   /**

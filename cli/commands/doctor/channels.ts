@@ -138,7 +138,7 @@ async function checkNotices(api: Context['api'], configs: readonly Row[]): Promi
   return noticesArrive(new URL(endpoint).origin, names);
 }
 
-/** Checks the expiry of the certificates in use, and finds keys whose mode differs from that of their channel. */
+/** Checks the expiry of the certificates in use. Finds keys whose mode (e.g. sandbox) differs from the channel's. */
 export async function checkCertificates({ api }: Context): Promise<Finding[]> {
   const certs = await ofEveryProject(api, async (project) => {
     const { body } = await api.call({ method: 'POST', path: '/api/v1/certs/list', query: { project }, body: {} });

@@ -104,7 +104,7 @@ function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
   );
 }
 
-/** Accounts that one administrator changed recently cannot approve for each other: one person may control both. */
+/** `approvers` counts the accounts that can approve a request of at least one other account. */
 function approverFindings({ approvers }: Diagnosed): Finding[] {
   if (approvers === null || approvers > 1) return [];
   return [

@@ -106,7 +106,7 @@ export function fixOf(payWay: string, field: string, ofProject: string): string 
 
 /**
  * A failed check for a channel whose configuration lacks fields or keys; only a warning if the channel is disabled.
- * `others` are stored keys of the missing kinds that belong to another account or another mode.
+ * `others` are keys like the missing ones, stored for another merchant account or another mode (e.g. sandbox).
  */
 export function lacking(
   project: string,

@@ -25,7 +25,7 @@ import {
   unreadable,
 } from './finding.ts';
 
-/** After these errors the service may still run, and the default hint `payctl server start` would start another one. */
+/** Hints by error code. After a timeout the service may still run, so the hint must not be `payctl server start`. */
 const HINTS: Readonly<Record<string, string>> = {
   timeout: 'look at the network in between, and at the load and the log of the server',
 };

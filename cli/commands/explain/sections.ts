@@ -7,7 +7,7 @@ interface Step {
   detail?: Row;
 }
 
-/** The columns of a step: a symbol or the kind, a summary, and details such as the cause or the result. */
+/** The columns of a step: a symbol or a word such as `move`, a summary, and details such as the cause or the result. */
 function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
@@ -166,7 +166,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [kind, id] },
-        // The advice is omitted if the advice for the order, which is printed above, already begins with it.
+        // The advice for the exception is not printed if the advice for the order, printed above, begins with it.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
     },

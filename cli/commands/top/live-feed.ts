@@ -19,11 +19,11 @@ export interface Board {
   types: Readonly<Record<string, number>>;
   /** The newest events, oldest first. */
   rows: readonly Row[];
-  /** Value of `passed` after each message of the last ten seconds, for the event rate. */
+  /** The number of events (`passed`) after each message of the last ten seconds, for the event rate. */
   trail: readonly (readonly [at: number, passed: number])[];
 }
 
-/** Maximum number of events in `rows`. */
+/** Maximum number of events that the board keeps. */
 const KEPT = 1_000;
 /** The event rate is computed over this time. */
 const TRAIL_MS = 10_000;

@@ -309,8 +309,8 @@ export function readPaidByCode(answer: SignedAnswer, order: PlaceOrder, received
 
 /**
  * The outcome of a refused create call; undefined if the call succeeded for this order. A refusal is definite (no trade
- * can be paid) only if its code is listed, or if it comes from the gateway, which refuses a request before a trade is
- * created.
+ * can be paid) only if its code is in `CODES`, or if it comes from the gateway, which refuses a request before a trade
+ * is created.
  */
 function refusalOf(answer: SignedAnswer, order: PlaceOrder): Outcome | undefined {
   const { content, code, subCode } = answer;

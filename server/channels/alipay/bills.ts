@@ -6,7 +6,7 @@ import type { AlipayCall } from './requests.ts';
 
 /**
  * The days for which Alipay has bills. Alipay's documents state that a bill is ready at 9:00 of the next day, sometimes
- * later. The first bills are of 2016.
+ * later, so the service waits until 10:30 (630 minutes). The first bills are of 2016.
  */
 export const ALIPAY_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,

@@ -132,7 +132,7 @@ function contextOf(input: ChannelInput): Context {
   const keys = readKeys(input, (serial, measure) => download(context, serial, measure));
   const { appCertSerial, rootCertSerial } = keys;
   const caller = { appId, sellerId, appAuthToken, appCertSerial, rootCertSerial };
-  // A mini program may have its own app id. It is sent in orders that are paid in the mini program.
+  // A mini program may have its own app id, which is sent in orders that are paid in the mini program.
   const seller = { sellerId, qrProductCode, miniAppId: miniAppId || appId };
   const context: Context = { gateway, caller, keys, seller, input };
   return context;
@@ -223,8 +223,8 @@ async function cancel(context: Context, order: OrderRef, again: boolean): Promis
   if (after.kind === 'closed' || after.kind === 'absent' || after.kind === 'unknown')
     return after.kind === 'unknown' ? after : outcome;
   const isBack = after.kind === 'paid' && (after.refundedTotal ?? 0n) >= after.amount.minor;
-  // Shortly after a cancel, a query may still return the old state. So the result of the query does not prove that the
-  // money was not returned.
+  // Shortly after a cancel, a query may still return the old state. So the money may have been returned, and the result
+  // is unknown.
   if (!isBack) return unknown('busy', `The order is cancelled, but the query still returns ${after.kind}.`);
   return { kind: 'closed', returned: { channelNo: after.channelNo, at: after.at } };
 }
@@ -249,7 +249,7 @@ async function send(context: Context, call: AlipayCall, about: About, at: Date):
   }
 }
 
-/** Alipay's own SDKs upload in the same form: the file is in a multipart body, the signed parameters are in the URL. */
+/** Uploads like Alipay's own SDKs: the file is in a multipart body, the signed parameters are in the URL. */
 async function upload(context: Context, file: AlipayUpload, at: Date): Promise<Reply> {
   try {
     const { contentType, bytes } = multipartForm([file.part]);

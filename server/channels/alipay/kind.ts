@@ -74,10 +74,13 @@ function alipayRegistrations({ publicUrl, notifyUrl }: Addresses): Registration<
   ];
 }
 
-/** Alipay allows at most 15 days from the creation of a page, wap or app payment until the payer opens it. */
+/**
+ * Alipay allows at most 15 days from the creation of a page, wap or app payment until the payer opens it. The service
+ * uses the same limit for jsapi and mini.
+ */
 const FIFTEEN_DAYS = 15 * 86_400;
 
-/** The payer waits at the till; Alipay recommends at least five minutes for a payment by payer's code. */
+/** How long a payer at the till may take for a payment by payer's code; Alipay recommends at least five minutes. */
 const CODE_SECONDS = 300;
 
 const ALL_MODES = ['simulator', 'sandbox', 'live'] as const;

@@ -88,7 +88,10 @@ function unseenOrder(sellerId: string, now: Date): Record<string, unknown> {
   });
 }
 
-/** Alipay refuses an order if the app may not collect money for the merchant. */
+/**
+ * Tests the seller id, if there is one. Alipay refuses the test QR code if the app has no right to collect money for
+ * the seller.
+ */
 function sellerChecks(prober: Prober, codes: UnseenCodes): Promise<ProbeCheck[]> {
   return traced(async () => (prober.sellerId ? [await testSeller(prober, codes)] : []));
 }

@@ -164,7 +164,9 @@ export function isAlipayScene(scene: PlaceOrder['scene']): scene is AlipayScene 
   return Object.hasOwn(CREATE, scene);
 }
 
-/** Builds the same create call for each repeat of an order. total_amount is in yuan; time_expire is in UTC+8. */
+/**
+ * Builds the create call; each repeat for an order gives the same call. total_amount is in yuan, time_expire in UTC+8.
+ */
 export function placeCall(order: PlaceOrder, scene: AlipayScene, seller: Seller): AlipayCall {
   const { method, productCode = seller.qrProductCode } = CREATE[scene];
   const isPage = scene === 'page' || scene === 'wap';
@@ -194,8 +196,8 @@ function payerOf({ payCode, openId }: PlaceOrder, scene: AlipayScene, { miniAppI
 
 /**
  * Converts the merchant's options to fields of the call. If the payer opens the payment in an app or browser, no
- * operator and no terminal are sent, and passback_params is URL-encoded (references of alipay.trade.page.pay, wap.pay
- * and app.pay).
+ * operator and no terminal are sent, and passback_params is URL-encoded. Source: the references of
+ * alipay.trade.page.pay, wap.pay and app.pay.
  */
 function optionsOf(options: AlipayOptions, isOpenedByPayer: boolean): Record<string, unknown> {
   const { storeId, operatorId, terminalId, sysServiceProviderId, passbackParams = '', goods } = options;

@@ -183,7 +183,8 @@ function createReader(day: string, rows: Rows) {
       if (!balances) return undefined;
       const known = new Map(balances.map((one) => [one.currency, one]));
       return [...new Set([...known.keys(), ...holds.keys()])].map((currency) => {
-        // PayPal lists every currency of the account. A currency that is not listed has a zero balance.
+        // PayPal's report contains a balance for every currency of the account. So a currency that is missing in the
+        // report has a zero balance.
         const { opening, closing } = known.get(currency) ?? { opening: 0, closing: 0 };
         const balance = { opening: BigInt(opening), closing: BigInt(closing), holds: holds.get(currency) ?? 0n };
         return { ...NO_SUMS, currency, balance };

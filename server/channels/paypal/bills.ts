@@ -42,7 +42,7 @@ interface Window {
 const PAGE_SIZE = 500;
 /** The maximum number of transactions that PayPal returns for one period. */
 const MOST_ROWS = 10_000;
-/** A period is read again if its transactions change while the pages are read. */
+/** How often a period is read at most. It is read again if its transactions change while the pages are read. */
 const TRIES = 3;
 
 /** The URL of the API, and the configured account (null if none is configured). */
@@ -355,7 +355,10 @@ function lines(values: readonly object[]): Uint8Array {
   return Buffer.from(values.map((value) => `${JSON.stringify(value)}\n`).join(''));
 }
 
-/** Converts NoPages in the middle of a bill to TransportFailed, so that it is handled like an interrupted download. */
+/**
+ * Converts NoPages (PayPal returned no page) in the middle of a bill to TransportFailed, so that it is handled like an
+ * interrupted download.
+ */
 function failure({ answer }: NoPages): TransportFailed {
   if (answer.kind !== 'unknown') return new TransportFailed('network', `PayPal stopped with ${answer.code}.`);
   const why = isTransportError(answer.cause) ? answer.cause : 'network';

@@ -302,7 +302,7 @@ export function createPaypalChannel(input: ChannelInput): Channel {
   }
 
   /**
-   * Checks a refund of an order that PayPal has deleted. A capture does not list its refunds. If the capture has no
+   * Checks a refund whose order is deleted at PayPal. A capture does not list its refunds. If the capture has no
    * refunds at all, the refund is absent; otherwise the caller repeats the refund call, which returns the result of the
    * first call.
    */

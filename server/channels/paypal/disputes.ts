@@ -23,7 +23,10 @@ function getDisputeRequest(settings: PaypalSettings, id: string): WireRequest {
   return get(settings, `/v1/customer/disputes/${encodeURIComponent(id)}`);
 }
 
-/** A page has 50 disputes; PayPal's token selects the next page (PayPal's OpenAPI description of Disputes v1). */
+/**
+ * Requests one page of at most 50 disputes. `pageToken` is in the link to the next page that PayPal returns with each
+ * page.
+ */
 function listDisputesRequest(
   settings: PaypalSettings,
   which: { update_time_after: string } | { disputed_transaction_id: string },
@@ -47,7 +50,7 @@ function evidenceRequest(
   return postForm(settings, id, 'provide-evidence', { evidences: [{ evidence_type: 'OTHER', notes }] }, files);
 }
 
-/** Builds `POST …/send-message`: a message to the payer. PayPal accepts it only before its review of the dispute. */
+/** Builds `POST …/send-message`: a message to the payer. PayPal accepts messages only before it reviews the dispute. */
 function messageRequest(settings: PaypalSettings, id: string, message: string): WireRequest {
   return postForm(settings, id, 'send-message', { message });
 }
@@ -164,7 +167,9 @@ function readDisputePage(body: unknown): { disputes: readonly ListedDispute[]; n
   return { disputes, next };
 }
 
-/** Whether PayPal offers an action for this dispute now. PayPal writes it with underscores or hyphens. */
+/**
+ * Whether PayPal offers an action for this dispute now. PayPal writes the names of actions with underscores or hyphens.
+ */
 export function offers({ links }: PaypalDispute, action: string): boolean {
   return links.some(({ rel }) => rel.replaceAll('-', '_') === action);
 }

@@ -325,8 +325,8 @@ type Webhook = z.infer<typeof Webhook>;
 type Failed = Extract<NotificationsRegistered, { ok: false }>;
 
 /**
- * Finds or creates the webhook with the notify URL, and subscribes it to all required and optional events. Events to
- * which the webhook is already subscribed stay subscribed.
+ * Finds or creates the webhook with the notify URL, and subscribes it to all required and optional events. An existing
+ * webhook also keeps its subscriptions to other events.
  */
 export async function findOrMakeWebhook(
   call: Call,

@@ -137,8 +137,8 @@ function leadsToRoot(
 }
 
 /**
- * Whether a certificate with the name of the issuer is known. If a known certificate has this name but its key did not
- * sign, the signed certificate is forged. Then the issuer is not reported as missing.
+ * Whether a certificate with the name of the issuer is known. If a known certificate has this name but the signature is
+ * by another key, the signed certificate is forged. Then the issuer is not reported as missing.
  */
 function isNamed(known: readonly X509Certificate[], { issuer }: X509Certificate): boolean {
   return known.some(({ subject }) => subject === issuer);

@@ -29,9 +29,9 @@ interface AgentDeveloper {
 }
 
 /**
- * Builds and signs the body of a preorder, which requests a payment code (the text with which an AI agent pays). `at`
- * is the current time from `channelTime`. The body contains no amount, because `payData` belongs to an order that has
- * the amount.
+ * Builds and signs the body of a preorder, which requests a payment code (the text with which an AI agent pays). The
+ * request expires `seconds` after the current time `at`. The body contains no amount, because `payData` belongs to an
+ * order that has the amount.
  */
 export async function signPreorder(
   { developerId, keyId, key }: AgentDeveloper,

@@ -116,7 +116,9 @@ export const UTC_OFFSET_MINUTES = 480;
 interface BillOwner {
   mchid: string;
   subMchid: string | undefined;
-  /** True if the file contains all merchants of the partner. Then only the rows of this merchant are returned. */
+  /**
+   * True if the file contains the rows of all merchants of the partner. Then only the rows of `subMchid` are returned.
+   */
   isWhole?: boolean;
 }
 
@@ -140,8 +142,8 @@ export async function* readTradeBill(
     if (read.length > 0) yield { kind: 'lines', lines: read };
   }
   const part = rows.end(reader.end());
-  // In a bill of all merchants, any merchant may be the cause of a wrong sum (`shortfall`). So it is not reported for
-  // the merchant whose rows are returned.
+  // In a bill of all merchants, any merchant may be the cause of a wrong sum (`shortfall`). So the shortfall is not
+  // reported for the merchant whose rows are returned.
   yield owner.isWhole && part.kind === 'totals' ? { kind: 'totals', totals: part.totals } : part;
 }
 
@@ -264,8 +266,8 @@ function createReader({ begin, end }: DaySpan, owner: BillOwner, rows: Rows) {
     const ordered = fen('订单金额');
     const asked = fen('申请退款金额');
     const isRefund = event === 'REFUND' || (event === 'REVOKED' && asked > 0);
-    // A refund is in the bill of the day on which WeChat Pay accepted it, with the time of acceptance ("交易账单详细说明").
-    // Older bills are not documented, so a refund with an earlier time is accepted.
+    // A refund is in the bill of the day on which WeChat Pay accepted it, with the time of acceptance ("交易账单详细说明"). The
+    // documents do not say whether this also applied in the past, so a refund with an earlier time is accepted.
     if (time >= end || (!isRefund && time < begin))
       throw new BillMalformed('wrong_day', `The time ${cell('交易时间')} is not on the day of the bill.`, {
         line,

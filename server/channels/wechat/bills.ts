@@ -14,7 +14,10 @@ import { UTC_OFFSET_MINUTES, readTradeBill } from './bill-file.ts';
 import { type Ask, type DownloadSigned, unknown, unknownRefusal } from './reply.ts';
 import type { Settings } from './settings.ts';
 
-/** WeChat Pay's documents state that a bill is ready at 10:00 of the next day and available for three months. */
+/**
+ * WeChat Pay's documents state that a bill is ready at 10:00 of the next day and available for three months. This
+ * service waits until 10:30.
+ */
 export const WECHAT_BILLS: BillCalendar = {
   utcOffsetMinutes: UTC_OFFSET_MINUTES,
   readyAfterMinutes: 630,

@@ -26,7 +26,7 @@ interface Prober {
   now: () => Date;
 }
 
-/** The code in parentheses is this service's name for the scene (way to pay). */
+/** The names of the products. The word in parentheses is this service's name for the scene (way to pay). */
 const NAMES: Readonly<Partial<Record<Scene, string>>> = {
   qr: 'Native (qr)',
   h5: 'H5 (h5)',
@@ -82,7 +82,10 @@ function nameOf(scene: Scene): string {
   return NAMES[scene] ?? scene;
 }
 
-/** WeChat Pay refuses a native order if the app id is not linked to the merchant, whatever the type of the app. */
+/**
+ * WeChat Pay refuses an order for a QR code (Native) if the app id is not linked to the merchant, whatever the type of
+ * the app.
+ */
 async function testApp(prober: Prober, appId: string, field: string): Promise<ProbeCheck> {
   const name = appName(appId);
   const tried = await tryOrder(prober, 'qr', appId);

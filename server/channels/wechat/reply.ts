@@ -91,7 +91,7 @@ function isObject(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The meaning of WeChat Pay's `trade_state`. A state that is not listed is pending. */
+/** The meaning of WeChat Pay's `trade_state`. Any other state counts as pending. */
 export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' | 'closed' | 'revoked'> = new Map([
   ['NOTPAY', 'pending'],
   ['USERPAYING', 'pending'],
@@ -105,7 +105,7 @@ export const TRADE_STATES: ReadonlyMap<string, 'pending' | 'paid' | 'refunded' |
   ['REVOKED', 'revoked'],
 ]);
 
-/** The meaning of WeChat Pay's refund `status`. A status that is not listed is pending. */
+/** The meaning of WeChat Pay's refund `status`. Any other status counts as pending. */
 export const REFUND_STATES: ReadonlyMap<string, 'pending' | 'succeeded' | 'failed' | 'abnormal'> = new Map([
   ['PROCESSING', 'pending'],
   ['SUCCESS', 'succeeded'],
@@ -232,7 +232,7 @@ async function readReply(answer: WireAnswer, judge: Judge): Promise<Reply> {
   return readMembers(answer);
 }
 
-/** Merchants report that codepay returns 202 with the trade while the payer types the password. */
+/** Merchants report that a payment by payer's code returns 202 with the trade while the payer types the password. */
 function readUnfinished(answer: WireAnswer): Reply {
   const again = unknown('in_progress', 'HTTP 202: the same request must be repeated.');
   if (answer.body.length === 0) return again;

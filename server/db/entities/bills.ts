@@ -13,7 +13,10 @@ import type {
 } from '../../domain.ts';
 import { code, instant, json, queueKey, minor, text, type RowOf } from './columns.ts';
 
-/** The totals that the channel states in a bill; minor units as text. */
+/**
+ * The totals that the channel states in a bill: two numbers (of payments and of refunds), and amounts in minor units as
+ * text.
+ */
 export interface StoredTotals {
   currency: string;
   payments: number | null;

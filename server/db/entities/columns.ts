@@ -3,7 +3,10 @@ import type { ColumnType, RawBuilder } from 'kysely';
 
 /** A column for an identifier in text form, such as an order number or a project code: up to 64 characters. */
 export const code = () => p.string().length(64);
-/** The name of a job queue: rows of one channel, mode and account share a queue (db/queries/due.ts). */
+/**
+ * The key of a job queue. All rows of a queue depend on the same channel account, webhook receiver or project
+ * (db/queries/due.ts).
+ */
 export const queueKey = () => p.string().length(192);
 /** Free text; the schema of the route limits its length. */
 export const text = () => p.text();

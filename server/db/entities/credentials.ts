@@ -54,8 +54,8 @@ export const ChannelStateEntity = defineEntity({
     lastNoticeAt: instant().nullable(),
     refusedNotices: json<StoredRefusal>().nullable(),
     /**
-     * When the first certificate kind of the current version has no valid certificate any more. Root certificates are
-     * ignored. null = no certificate has an expiry date.
+     * The earliest time at which the current version has no valid certificate of one of its kinds. Root certificates
+     * are ignored. null = no certificate has an expiry date.
      */
     certsExpireAt: instant().nullable(),
     /** Incremented by every change of the trusted keys; a channel that was built before is not used any more. */
@@ -114,8 +114,8 @@ export const CertEntity = defineEntity({
 });
 
 /**
- * A key pair that signs payment codes and receipts. Each mode uses its newest key pair. The public keys of older key
- * pairs stay published.
+ * A key pair that signs payment codes and receipts. Simulator, sandbox and live mode have separate key pairs, and each
+ * mode uses its newest one. The public keys of older key pairs stay published.
  */
 export const SigningKeyEntity = defineEntity({
   name: 'SigningKey',

@@ -191,8 +191,8 @@ export const AuditEntity = defineEntity({
 });
 
 /**
- * A key with which the audit log was written while an earlier master key was in use. It is kept to verify these lines,
- * and is encrypted with a later master key.
+ * A key with which lines of the audit log were written while an earlier master key was in use. The key is kept to
+ * verify these lines, and is encrypted with a later master key.
  */
 export const AuditKeyEntity = defineEntity({
   name: 'AuditKey',

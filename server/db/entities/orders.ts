@@ -286,7 +286,10 @@ export const ChannelMessageEntity = defineEntity({
   },
 });
 
-/** The row is committed with the notification's effect on the order, so a repeated notification needs no processing. */
+/**
+ * A notification of a channel. Its row is committed together with its effect on the order, so a repeated notification
+ * needs no processing.
+ */
 export const NotificationEntity = defineEntity({
   name: 'Notification',
   tableName: 'notifications',

@@ -21,8 +21,8 @@ export const RefundEntity = defineEntity({
     state: p.string().length(16).$type<RefundState>(),
     accepted: p.boolean(),
     /**
-     * Whether the refund returns a second payment of the order. The order's sums contain neither this payment nor the
-     * refund.
+     * Whether the refund returns a payment that the order's sums do not contain, for example a second payment. The sums
+     * do not contain this refund either.
      */
     surplus: p.boolean(),
     elsewhere: p.boolean(),
@@ -85,8 +85,8 @@ export const RefundEntity = defineEntity({
 });
 
 /**
- * A refund that the channel reported but this service did not create, or had already given up. A job queries the
- * channel about the refund until there is a result.
+ * A refund that the channel reported, although this service did not create it or had already given it up. A job queries
+ * the channel about the refund until there is a result.
  */
 export const RefundLookupEntity = defineEntity({
   name: 'RefundLookup',
@@ -100,7 +100,9 @@ export const RefundLookupEntity = defineEntity({
     total: minor().nullable(),
     state: p.string().length(16).$type<'open' | 'answered' | 'given_up'>(),
     checks: p.integer(),
-    /** Incremented by each message about the refund, so that the response to an earlier query is discarded. */
+    /**
+     * Increases with each message about the refund. The response to a query that was sent earlier is then discarded.
+     */
     revision: p.integer().default(1),
     nextAt: instant().nullable(),
     leasedUntil: instant().nullable(),

@@ -85,7 +85,7 @@ export const AgentPayEntity = defineEntity({
   tableName: 'agent_pays',
   properties: {
     project: code().primary(),
-    /** Codes are requested only for orders of this mode. */
+    /** `simulator`, `sandbox` or `live`. Payment codes are requested only for orders of this mode. */
     mode: p.string().length(16).$type<Mode>(),
     developerId: code(),
     keyId: code(),

@@ -100,7 +100,10 @@ async function removePart(store: Store, condition: Sql): Promise<PartDone<true>>
   return { removed: length, next: length < PART_REMOVED ? undefined : true };
 }
 
-/** Sets missing order numbers (PayPal's refunds and disputes) by the payment number at the channel. */
+/**
+ * Adds the order number to lines without one (PayPal's refunds and disputes). The channel's payment number identifies
+ * the order.
+ */
 export async function nameOrders(store: Store, { billNo, reading, day }: Reading): Promise<void> {
   await store.autocommit(
     (tx) => tx.sql`
@@ -172,8 +175,8 @@ export async function analyzeLines(store: Store, day: string): Promise<void> {
 const INSUFFICIENT_PRIVILEGE = '42501';
 
 /**
- * Removes the lines of old bills. For expired months the whole partition is dropped. For the month in which the
- * retention ends, lines are deleted bill by bill. The bills themselves are kept. Before the removal, each bill stores a
+ * Removes the lines of old bills. For expired months the whole partition is dropped. In the month that contains
+ * `before`, lines are deleted bill by bill. The bills themselves are kept. Before the removal, each bill stores a
  * summary of the refunds that were pending in it.
  */
 export const removeBillLines: Removal = async (store, before, goesOn = () => true) => {

@@ -22,7 +22,10 @@ export interface Matched {
   found: number;
   /** Differences that no longer exist, so that their exceptions (cases for an operator) must be resolved. */
   relieved: { orderNo: string; kind: DifferenceKind; key: string }[];
-  /** Number of opened or reopened exceptions, only of kinds for which the channel is not queried. */
+  /**
+   * How many exceptions were opened or reopened, by kind of difference. Kinds that need a channel query first are
+   * absent.
+   */
   listed: Partial<Record<DifferenceKind, number>>;
   lines: number;
   /** Number of payments and refunds in the bill that belong to other systems. */
@@ -195,7 +198,10 @@ const billSide = (row: string): Sql =>
 /** SQL condition: a stored difference has changed. A changed position in the file does not count as a change. */
 const IS_NEWS = sql`(d.state = 'healed' or d.ours is distinct from excluded.ours or ${billSide('d')} is distinct from ${billSide('excluded')})`;
 
-/** The channel is not queried about these kinds, so their exception (a case for an operator) is opened at once. */
+/**
+ * SQL condition: a difference becomes an exception (a case for an operator) at once. About all other kinds of
+ * differences the channel is queried first.
+ */
 const isListedAtOnce = (row: string): Sql => sql`${sql.raw(row)}.kind in (${sql.lit(UNKNOWN_HERE)}, 'line_unreadable')`;
 const stateOf = (row: string): Sql => sql`case when ${isListedAtOnce(row)} then 'listed' else 'open' end`;
 const dueOf = (of: Given, row: string): Sql => sql`case when ${isListedAtOnce(row)} then null else ${of.now} end`;

@@ -44,8 +44,9 @@ export interface VersionName {
 }
 
 /**
- * The configuration fields that identify the payee (the account that receives the money), for example a seller id. If
- * the field `unless` is set, only whether `name` is set matters, not its value.
+ * The configuration fields that identify the payee (the account that receives the money), for example a seller id.
+ * `name` is the name of such a field. If the configuration has a value in the field that `unless` names, it only
+ * matters whether the field `name` has a value.
  */
 export type IdentityFields = readonly { name: string; unless: string }[];
 
@@ -161,9 +162,9 @@ export async function noteNotification(tx: Tx, note: { project: string; payWay: 
 }
 
 /**
- * Stores why notifications were refused; the same reason within a day is counted together. Only a notification with a
- * valid signature of the channel can cause a reason of `signed`. Anyone can cause the other reasons with a forged one,
- * so for one day they do not replace a reason of `signed`.
+ * Stores why notifications were refused; the same reason within a day is counted together. `signed` contains the
+ * reasons that only a notification with a valid signature of the channel can cause. Anyone can cause the other reasons
+ * with a forged notification, so for one day they do not replace a reason in `signed`.
  */
 export async function noteRefusedNotifications(
   tx: Tx,

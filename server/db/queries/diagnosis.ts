@@ -99,7 +99,7 @@ export interface OtherModeKey {
   payWay: string;
   kind: string;
   mode: string;
-  /** The mode of the configuration. */
+  /** The mode of the channel's current configuration; `mode` is the mode of the key. */
   present: string;
   trusted: boolean;
 }

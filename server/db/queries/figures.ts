@@ -62,7 +62,10 @@ export const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
 /** SQL: the instant in a column as milliseconds since 1970. */
 const ms = (column: string): Sql => sql`(extract(epoch from ${sql.raw(column)}) * 1000)::float8`;
 
-/** `count` and `minor` (in minor units) may leave out orders of the simulator; `seen` counts them too. */
+/**
+ * `minor` is the sum of the amounts in minor units. `count` and `minor` may leave out orders of the simulator; `seen`
+ * counts all orders.
+ */
 export interface OpenOrders {
   status: string;
   currency: string;
@@ -232,8 +235,8 @@ export async function newestLiveEvents(tx: ReadTx, upTo: bigint, rows: number): 
 }
 
 /**
- * `minor` is in minor units. `seen` is the number of all events that the statement has read, and `oldest` is the time
- * of the oldest one (ms since 1970); both are the same in each row.
+ * `minor` is the sum of the amounts in minor units. `seen` is the number of all events that the statement has read, and
+ * `oldest` is the time of the oldest one (ms since 1970). Each row contains the same `seen` and `oldest`.
  */
 export interface PastEvents {
   type: string;

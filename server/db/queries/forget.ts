@@ -12,7 +12,7 @@ export interface Forgotten {
 interface Walk {
   /** Number of orders that could not be erased, because they are open or locked. A later pass must erase them. */
   left: number;
-  /** Whether the pass reached the last order; false if it was stopped early. */
+  /** Whether the erasure reached the last order; false if it was stopped early. */
   isWhole: boolean;
 }
 
@@ -153,7 +153,10 @@ async function forgetEntries(tx: Tx, { project, userId, since }: Forgotten, from
   return ids.length < PART_ENTRIES ? undefined : ids.at(-1);
 }
 
-/** The Idempotency-Key of a stored response is kept, because it prevents a second payment. */
+/**
+ * Erases personal data in events and in the responses stored under Idempotency-Keys. The keys themselves are kept,
+ * because they prevent a second payment.
+ */
 async function eraseEvents(tx: Tx, objects: readonly string[], intents: readonly string[]): Promise<void> {
   await tx.sql`
     update events e set payload = payload || c.clean

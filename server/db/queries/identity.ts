@@ -7,7 +7,7 @@ import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 import { PART_ROWS, type PartDone, inParts } from './retention.ts';
 
-/** Every request of an application reads these facts, from the primary database. */
+/** The data about an application that each of its requests reads, always from the primary database. */
 export type AppState = Pick<
   ApiAppRow,
   | 'clientId'
@@ -84,7 +84,7 @@ export interface IdentityQueries extends SessionQueries {
   auditLines(tx: ReadTx, filter: AuditFilter): Promise<AuditRow[]>;
   /** Lines of the audit log with ids above `after`, oldest first. */
   auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]>;
-  /** Stores that an application was used now, at most once a minute. */
+  /** Stores when an application was last used. The stored time changes at most once a minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
 }
 

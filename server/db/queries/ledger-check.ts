@@ -8,7 +8,7 @@ import { keptSince } from './retention.ts';
 /** The tables that the ledger check (of orders, refunds, coins and bills) reads step by step, sorted by their keys. */
 export type WalkName = 'orders' | 'accounts' | 'entries' | 'bills';
 
-/** The key column and type of each table, a key before the first, and the valid format of a key. */
+/** For each table: the key column, its SQL type, a value before the first key, and the valid format of a key. */
 export const WALKS: Readonly<
   Record<WalkName, { table: string; key: string; type: string; first: string; form: RegExp }>
 > = {
@@ -53,7 +53,7 @@ const lastTransition = (of: string) =>
 const whole = (row: string, history: 'transitions' | 'events') =>
   sql`${sql.raw(row)}.created_at >= ${keptSince(history)}`;
 
-/** Only bills of this many days are checked, because the channel may no longer provide older bills. */
+/** Only the bills of the last 35 days are checked, because the channel may no longer provide older bills. */
 const BILL_DAYS = 35;
 
 /** A refund or dispute is checked together with its order, so that each row is checked exactly once. */

@@ -49,8 +49,8 @@ export const isCalled = (
   where p.pay_way = b.pay_way and p.payee = b.account and p.mode = b.mode and c.account = ${account}))`;
 
 /**
- * Whether any order was created with the configuration of an unconfirmed payee. Only orders from the time in which the
- * version was the newest are read, with a tolerance of two days before and after it.
+ * Whether any order was created with a configuration version of an unconfirmed payee. Only orders from the time in
+ * which this version was the newest are read, with a tolerance of two days before and after it.
  */
 export async function hasOrders(tx: ReadTx, { payWay, account, mode }: Account): Promise<boolean> {
   const [row] = await tx.sql<{ found: boolean }>`
@@ -110,9 +110,9 @@ export function quietAccounts(tx: ReadTx): Promise<QuietAccountRow[]> {
 }
 
 /**
- * Makes an account quiet. Deletes its differences about unknown numbers, except those that an administrator has
- * resolved, and closes their open exceptions, unless a bill of another account has the same difference. Returns the
- * number of deleted differences that had been listed as exceptions.
+ * Makes an account quiet. Deletes its differences about unknown numbers and closes their open exceptions. Differences
+ * that an administrator has resolved stay. An exception stays open if a bill of another account has the same
+ * difference. Returns the number of deleted differences that had been listed as exceptions.
  */
 export async function quieten(tx: Tx, row: QuietAccountRow): Promise<number> {
   const { payWay, account, mode, since, by, reason } = row;

@@ -136,7 +136,7 @@ export function keptSince(kind: string): Sql {
   return sql`coalesce((select h.before from removed_history h where h.kind = ${sql.lit(kind)}), timestamptz '-infinity')`;
 }
 
-/** The last key that was checked; the next part of the clean-up begins after it. */
+/** The last Idempotency-Key that was checked; the next part of the clean-up begins after it. */
 interface KeyPlace {
   at: string;
   scope: string;
@@ -186,7 +186,7 @@ const BEFORE_ALL_ORDERS: OrderPlace = { status: 'closed', at: '-infinity', order
 /** The number of orders in a part. Each order is deleted together with its rows in nine other tables. */
 const PART_ORDERS = 100;
 
-/** Removes orders that ended unpaid before an instant and have no open work. The statistics keep their number. */
+/** Removes orders that ended unpaid before an instant and have no open work. The statistics still count them. */
 export async function removeUnpaidOrders(store: Store, before: Date, goesOn?: () => boolean): Promise<number> {
   // The removal is recorded first, so that a later bill with one of these order numbers is not reported as unknown.
   await noteRemoved(store, 'orders', before);

@@ -138,7 +138,10 @@ function refusalContent(contract: Contract, codes: readonly ErrorCode[], schemas
   return contract.raw === 'html' ? { ...problem, 'text/html': { schema: { type: 'string' } } } : problem;
 }
 
-/** An error status also has the usual error format: the HTTP layer may refuse a request before the handler runs. */
+/**
+ * The responses that a contract lists. An error status also gets the usual error format, because the HTTP layer may
+ * refuse a request before the handler runs.
+ */
 function ownAnswers({ answers = {} }: Contract, schemas: SchemaCollector, headers: Json, refusal: Json): Json {
   return Object.fromEntries(
     Object.entries(answers).map(([status, media]) => {

@@ -78,7 +78,7 @@ function exemplifyBodies({ content = {} }: Bodies, schemas: Schemas, owner: stri
 
 type Schemas = Readonly<Record<string, Json>>;
 
-/** A field of a schema or operation (`owner`). Without `member`, the whole schema or operation is meant. */
+/** The field `member` of a schema or operation (`owner`). Without `member`, the whole schema or operation is meant. */
 interface Place {
   owner: string;
   member?: string;

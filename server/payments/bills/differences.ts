@@ -161,7 +161,10 @@ async function list(
 export function createQuietAccounts(ports: BillPorts) {
   return { quietAccount, unquietAccount };
 
-  /** Marks the account as quiet, and closes its differences about order and refund numbers unknown to this service. */
+  /**
+   * Marks the account of a bill as quiet: unknown order and refund numbers in its bills are no longer reported. Closes
+   * its differences about such numbers.
+   */
   async function quietAccount(requester: Requester, billNo: string, reason: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);
@@ -177,7 +180,9 @@ export function createQuietAccounts(ports: BillPorts) {
     });
   }
 
-  /** Removes the mark; the account's bills of the last five weeks are compared with the orders again. */
+  /**
+   * Ends the effect of `quietAccount`. The account's bills of the last five weeks are compared with the orders again.
+   */
   async function unquietAccount(requester: Requester, billNo: string): Promise<BillRow> {
     return ports.store.transaction(async (tx) => {
       const { bill, of } = await locked(tx, billNo);

@@ -136,11 +136,11 @@ interface Proof {
 }
 
 /**
- * Replaces a claim (a provisional payee) by the payee that the channel named. The configuration versions and the bills
- * of the claim then belong to this payee. If claim and payee both have a bill of the same day, only one of these bills
- * stays valid. An imported file of the claim no longer counts if it names another payee. The payee's bills that were
- * compared before are compared again, because they now cover more orders. Returns `other`: true if the bill just
- * fetched is not the valid one. Returns `aside`: the bills whose lines no longer count.
+ * Replaces a claim (a provisional payee) by the payee that the channel named: the claim's configuration versions and
+ * bills then belong to this payee. If claim and payee both have a bill of the same day, only one of the two stays
+ * valid. The lines of an imported file are discarded if the file names another payee. Earlier bills of the payee are
+ * compared again, because they now cover more orders. Returns `other`: true if the bill `billNo` is no longer valid.
+ * Returns `aside`: the bills whose lines were discarded.
  */
 export async function prove(
   ports: Ports,
@@ -164,8 +164,8 @@ export async function prove(
       const bill = (await tx.bills.lock({ billNo: number }))!;
       const known = await tx.bills.lock({ payWay, mode, account: payee, day });
       const isOthers = bill.payeeInFile !== null && bill.payeeInFile !== payee;
-      // The payee's own bill has no lines yet. Therefore the lines that were imported for the claim count until the
-      // channel supplies the payee's bill.
+      // The payee's own bill has no lines yet. Until the channel supplies this bill, the lines imported for the claim
+      // stay valid.
       if (known && known.reading === 0 && known.state !== 'reading' && bill.reading > 0 && !isOthers) {
         await tx.billDifferences.delete({ billNo: known.billNo });
         await tx.bills.delete({ billNo: known.billNo });
@@ -257,7 +257,10 @@ export function planBills(ports: Ports) {
       }
   };
 
-  /** The bills of an older account that the channel has not confirmed are still planned while orders exist for it. */
+  /**
+   * Whether orders exist for an account. An older account that the channel has not confirmed gets bills only in this
+   * case.
+   */
   async function isUsed({ payWay, payee: account, from: { mode } }: BillAccount): Promise<boolean> {
     return ports.store.read((tx) => hasOrders(tx, { payWay, account, mode }));
   }

@@ -101,8 +101,8 @@ export function settlement({ reports, now, channels }: Pick<Ports, 'reports' | '
     });
     const pendingOf = ({ billNo }: Pick<BillRow, 'billNo'>) => pending.get(billNo) ?? [];
     const isMine = (name: string | null) => project === undefined || (name !== null && [project].flat().includes(name));
-    // A caller limited to some projects sees the days without a bill of the accounts that these projects use. Sums of
-    // whole bills are shown only if no other project uses the account.
+    // If the caller may see only some projects, the report lists missing bills only for accounts that at least one of
+    // these projects uses. It shows sums of whole bills only for accounts that no other project uses.
     const isLimited = project !== undefined && typeof project !== 'string';
     const accounts = isLimited ? configured.filter(({ projects }) => projects.some(isMine)) : configured;
     const whole = isLimited ? accounts.filter(({ projects }) => projects.every(isMine)) : undefined;
@@ -313,7 +313,7 @@ function disagreementsOf(bill: BillRow, pending: readonly PendingRefunds[]): Set
 
 type Balances = (Pick<StoredTotals, 'currency'> & Required<Pick<StoredTotals, 'balance'>>)[];
 
-/** Undefined = the balances cannot be compared. A bill without a hash (`sha256`) must be read again first. */
+/** The balances that a bill states. Undefined = it states none, or the bill must first be read or compared again. */
 function balancesIn({ totals, state, sha256 }: BillRow): Balances | undefined {
   const found = totals?.flatMap(({ currency, balance }) => (balance ? [{ currency, balance }] : []));
   return found && found.length > 0 && state !== 'matching' && sha256 !== null ? found : undefined;
@@ -332,8 +332,8 @@ function runsOf(bills: readonly BillRow[]): BillRow[][] {
 }
 
 /**
- * A line that holds money and the line that releases it cancel out. The bill lists a held payment on its first day, but
- * the balance changes when it is completed. Therefore `all` includes earlier bills.
+ * Compares the change of the account's balance with the sum of the bill lines. A payment that the channel first held
+ * back is in an earlier bill than the change of the balance, so `all` includes earlier bills.
  */
 function compareBalances(run: readonly BillRow[], all: readonly BillRow[]): Settlement['balances'] {
   const [first, last] = [run[0]!, run.at(-1)!];

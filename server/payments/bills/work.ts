@@ -121,7 +121,7 @@ export function workBill(ports: BillPorts) {
     return false;
   }
 
-  /** Closes the differences of a bill whose lines were discarded, because the bill has no orders any more. */
+  /** Closes the differences of a bill whose lines were discarded, by comparing the bill again. */
   async function heal(tx: Tx, bill: BillRow): Promise<void> {
     await runMatch(ports, tx, bill, new Map());
   }
@@ -289,7 +289,10 @@ async function settleMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates
   );
 }
 
-/** Compares a bill with all orders of its day, or with `only` one; resolves exceptions about ended differences. */
+/**
+ * Compares a bill with all orders of its day. `only`: the number of an order; the comparison is then limited to it.
+ * Resolves the exceptions about differences that no longer exist.
+ */
 export async function runMatch(ports: BillPorts, tx: Tx, bill: BillRow, rates: Rates, only?: string): Promise<Matched> {
   const calendar = ports.channels.kindOf(bill.payWay).bills ?? { utcOffsetMinutes: 0 };
   const { utcOffsetMinutes } = calendar;

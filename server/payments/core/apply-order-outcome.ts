@@ -194,7 +194,7 @@ function endEffects({ state }: OrderRow): EffectRun[] {
   return state === 'closing' ? [{ name: 'ended', run: ['ended'] }] : [];
 }
 
-/** An exception is opened if this is a second payment or shows an unknown refund. */
+/** Handles a payment report about a paid order: a second payment or an unknown refund opens an exception. */
 function againPaid({ order, outcome, now }: Paid): Change {
   const isOther = order.channelTradeNo !== null && outcome.channelNo !== order.channelTradeNo;
   const { channelNo: dedupe, amount: received } = outcome;

@@ -301,7 +301,10 @@ function unsettled({
   return failedRefund(order, refund, failure, now);
 }
 
-/** A refused refund of a late or surplus payment is sent again with the same number, and an exception is opened. */
+/**
+ * Plans to send a refused refund again with the same number, and opens an exception. Used for refunds of late payments
+ * and of payments outside the order's sums.
+ */
 function sentAgain(refund: RefundRow, patch: NonNullable<Touched['refund']>, now: Date): Change {
   const { refundNo, checks } = refund;
   const nextCheckAt = nextRefundCheck(checks, now);
@@ -353,7 +356,7 @@ function isRefusedForSure(refund: RefundRow, isDefinite: boolean, now: Date): bo
   return refund.refusedAt !== null && isConfirmed && !canStillLand && !refund.accepted;
 }
 
-/** After a refusal or a "not found" answer the pause is only a minute, so that the decision is not delayed. */
+/** After a refusal or a "not found" answer, the next query comes after only a minute, to confirm the answer soon. */
 function nextQuery(refund: RefundRow, now: Date): Date {
   const regular = nextRefundCheck(refund.checks - 1, now);
   const soon = later(now, ABSENCE_SECONDS + 1);

@@ -264,7 +264,7 @@ function givenBackOfOther(
     raise: isListed ? [] : [{ ...listed, kind: 'double_paid' }],
     resolve: [
       ...ended.map((kind) => ({ where: listedAs(kind), ...how })),
-      // The comparison of a bill may have opened an exception about the same payment.
+      // The comparison of a bill may have opened an exception about this payment. It is resolved too.
       { where: listedAs('duplicate_payment'), resolution: 'explained', by: 'service' },
     ],
     open: externalSurplus(order, outcome, also, now),
@@ -487,14 +487,17 @@ function ofDispute(): Refusal {
   );
 }
 
-/** The portal may still complete a refund that was made there, and a retry would pay the payer twice. */
+/** The channel may still complete a refund made in its portal. A retry would then pay the payer twice. */
 function madeElsewhere(): Refusal {
   return notRetryable(
     'The refund was made outside this service, which does not send it again. Resolve it, or make a new refund.',
   );
 }
 
-/** The channel has another number for a refund made outside this service, so "not found" for ours proves nothing. */
+/**
+ * The channel knows a refund made outside this service by another number. Therefore its answer "not found" for the
+ * number of this service proves nothing.
+ */
 function notReleased(): Refusal {
   return {
     refuse: {

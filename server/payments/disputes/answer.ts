@@ -89,9 +89,9 @@ export function disputeActions(ports: Ports) {
 }
 
 /**
- * Whether the channel has carried out the command. For `accept` and `finish`, the state of the dispute proves this.
- * Some disputes never need an answer, so an answer also needs `isTaken`: the request was repeated under its
- * Idempotency-Key, and the channel refused the repeated call.
+ * Whether the channel has carried out the command. For `accept` and `finish`, the state of the dispute proves this. For
+ * `answer` the state is not enough, because some disputes never need an answer. `isTaken`: the request was repeated
+ * under its Idempotency-Key, and the channel refused the repeated call.
  */
 function isDoneBy(command: DisputeCommand['command'], state: DisputeRow['state'], isTaken: boolean): boolean {
   if (command === 'accept') return state === 'lost';
@@ -142,9 +142,8 @@ function timesOf({ answeredAt, acceptedAt }: DisputeRow): SentTimes {
 }
 
 /**
- * Stores the send time of the previous call again, because the channel refused the current call. Does nothing if
- * another call of the same kind was sent since. If an earlier acceptance exists, its result is still unknown, so
- * refunds stay blocked.
+ * Restores the send time that was stored before a call, because the channel refused the call. Does nothing if another
+ * call of the same kind was sent since. If the merchant had accepted the dispute earlier, refunds stay blocked.
  */
 async function takeBack(
   ports: Ports,

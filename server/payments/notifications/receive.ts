@@ -245,7 +245,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   /**
-   * One commit contains the row that detects duplicates, the change of the order, and the planned lookups of refunds.
+   * One commit stores the row that detects duplicates, the change of the order, and the planned queries about refunds.
    */
   async function settleNotification(
     tx: Tx,
@@ -478,7 +478,10 @@ function totalOf(order: OrderRow, { outcome }: Notification): bigint | undefined
   return outcome.refundedTotal;
 }
 
-/** A failed refund is queried, and any refund of a channel that reports changes of finished refunds (PayPal). */
+/**
+ * Whether the channel is queried about the refund in a notification: the refund has failed here, or the notification
+ * has PayPal's refund id (`refundId`). A reported reversal is not queried.
+ */
 function mustBeQueried({ state }: RefundRow, { refundId, reversed }: Notification): boolean {
   return !reversed && (state === 'failed' || refundId !== undefined);
 }

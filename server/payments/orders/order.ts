@@ -53,7 +53,7 @@ export interface Seen {
   around?: Around;
 }
 
-/** If the order is open, the channel is queried first, and an expired payment link is renewed. */
+/** Returns an order. If it is open, the channel is queried first, and an expired payment link is renewed. */
 export type QueryPayment = (requester: Requester, orderNo: string) => Promise<Seen>;
 
 /** Creates the function that queries orders. */
@@ -199,7 +199,9 @@ function pursueClose(ports: Ports) {
     return (await refresh(settled, via)).order;
   };
 
-  /** A close that may return a payment is recorded before it is sent: only one runs, and a crash does not lose it. */
+  /**
+   * Records a close that may return a payment, before the close is sent. Therefore only one such close runs at a time.
+   */
   async function claim(order: OrderRow, via: Via): Promise<{ claimed: OrderRow; reverse: Reverse }> {
     if (reverseOf(order, ports.now()) === 'plain') return { claimed: order, reverse: 'plain' };
     return ports.store.transaction(async (tx) => {

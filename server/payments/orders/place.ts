@@ -244,13 +244,13 @@ function refusal(order: OrderRow, supportId?: string): ChannelRefused {
   return new ChannelRefused({ payWay, code: code ?? 'refused', message: message ?? '', supportId }, { orderNo });
 }
 
-/** The stored state decides; the outcome only explains why a payment link is missing. */
+/** Returns the order or throws, depending on its stored state. `outcome` explains why a payment link is missing. */
 function answer(order: OrderRow, outcome: Outcome, now: Date): OrderRow {
   const supportId = 'supportId' in outcome ? outcome.supportId : undefined;
   if (order.state === 'failed') throw refusal(order, supportId);
   if (order.state !== 'created' && (hasCredential(order, now) || order.state !== 'pending')) return order;
-  // The payer has approved, so no payment link is needed. Another request or a job captures, or the capture is under
-  // review.
+  // The payer has approved, so no payment link is needed. Another request or a job captures the payment, or the channel
+  // still reviews the capture.
   if (outcome.kind === 'approved' || (outcome.kind === 'pending' && outcome.capturePending)) return order;
   // If the refusal is uncertain, or answers a repeated call, the error is not stored under the Idempotency-Key. The
   // order stays open, and a retry continues with the same order.
@@ -299,7 +299,7 @@ async function claimOrder(
   return { order: draft, send: true, fresh: true };
 }
 
-/** The order could not be inserted, because its merchantOrderNo or its number is in use. */
+/** The order could not be inserted, because its merchantOrderNo or its order number is in use. */
 class NumberTaken extends Error {}
 
 /**
@@ -420,7 +420,10 @@ interface PlaceOptions {
   also?: (tx: Tx, order: OrderRow) => Promise<void>;
 }
 
-/** `project` and `terms` are set if they were read together with the access token. */
+/**
+ * `project` and `terms` (the application's limits and its policy for late payments) are set if they were read together
+ * with the access token.
+ */
 export interface PayingApp extends Pick<Requester, 'person'> {
   clientId: string;
   /** The project of the application; absent = `payeeOf` reads it from the database. */
@@ -428,7 +431,10 @@ export interface PayingApp extends Pick<Requester, 'person'> {
   terms?: AppTerms | undefined;
 }
 
-/** The application that owns the new order, with its terms; throws NotFound if it was deleted. */
+/**
+ * The application that owns the new order, with its limits and its policy for late payments. Throws NotFound if the
+ * application was deleted.
+ */
 export async function payeeOf(
   { store }: Pick<Ports, 'store'>,
   { clientId, person, project, terms }: PayingApp,

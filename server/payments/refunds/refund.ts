@@ -135,8 +135,7 @@ async function openNew(
 ): Promise<ClaimedRefund> {
   const now = ports.now();
   const facts = await loadRefundFacts(ports, tx, order);
-  // Checks first whether the order can be refunded at all, and reads the amount afterwards. A request with a wrong
-  // amount then also gets the error of this check.
+  // An order that cannot be refunded at all gives this error, even if the amount in the request is wrong too.
   const refusal = refundsRefused(order, facts.blockedBy);
   if (refusal) throw refusalFor(refusal, order);
   const intent = {
@@ -187,7 +186,9 @@ async function refuseUnapproved(ports: Ports, tx: Tx, { order, refund }: Pair): 
   throw refusalFor({ refuse: { code: 'refund_not_retryable', message } }, order);
 }
 
-/** The refunds and accepted disputes of an order, read under its lock, without the dispute `but`. */
+/**
+ * The refunds and accepted disputes of an order, read under its lock. The dispute with the number `but` is left out.
+ */
 export async function givenBackOf(tx: Tx, orderNo: string, but?: string): Promise<GivenBack> {
   const refunds = await tx.refunds.list({ orderNo });
   const disputes = await tx.disputes.list({ orderNo });

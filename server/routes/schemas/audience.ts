@@ -58,8 +58,8 @@ export function forAdministrators(prefix: string) {
 
 /**
  * Authorization for changes of a project's channel configuration, certificates and trusted keys. An administrator must
- * first confirm password and second factor. If the setting Debug is on, no confirmation is needed, because Debug allows
- * no live channels and no real money moves.
+ * first confirm password and second factor. If the setting Debug is on, no confirmation is needed: live channels are
+ * then not allowed, so no real money is at risk.
  */
 export const CONFIRMED_WHERE_LIVE = { admin: 'admin', projectScope: 'query', confirmed: 'where-live' } as const;
 

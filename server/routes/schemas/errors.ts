@@ -2,8 +2,8 @@ import type { ErrorCode } from '../../error-codes/error-codes.ts';
 
 /**
  * The error codes of each operation beyond those that any operation may return (authentication, limits, malformed
- * input, missing objects, a key in use, database failures). All routes of one operation use the same list, so that a
- * client handles one set of codes.
+ * input, missing objects, an Idempotency-Key in use, database failures). All routes of one operation use the same list,
+ * so that a client handles one set of codes.
  */
 type Errors = readonly ErrorCode[];
 

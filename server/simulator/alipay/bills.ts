@@ -424,7 +424,7 @@ function noBill(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isp.bill_not_exist', '账单不存在');
 }
 
-/** The code of this refusal is inferred; the sub_code is from logs of integrators. */
+/** The code 40004 of this refusal is inferred; the sub_code is from logs of integrators. */
 function badArguments(): AlipayRefusal {
   return new AlipayRefusal('40004', 'isv.invalid_arguments', '入参不合法');
 }

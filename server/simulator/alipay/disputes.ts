@@ -40,7 +40,7 @@ interface AlipayComplaint {
   taskId: string;
   minor: number;
   content: string;
-  /** The stored status. `statusOf` also returns OVERDUE, which follows from `dueAt`. */
+  /** The stored status. OVERDUE is not stored: `statusOf` returns it when the time `dueAt` has passed. */
   status: ComplaintStatus;
   processCode: keyof typeof PROCESS_CODES | null;
   remark: string;

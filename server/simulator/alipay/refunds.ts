@@ -1,4 +1,4 @@
-/** Creates, repeats and queries refunds. */
+/** Creates and queries refunds. A repeated request does not create a second refund. */
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import { moveRefund } from '../refunds.ts';

@@ -206,7 +206,7 @@ function checkTimestamp(timestamp: string): void {
   }
 }
 
-/** A request that sends one of the two serial numbers uses certificate mode; then both must be correct. */
+/** A request with app_cert_sn or alipay_root_cert_sn uses certificate mode; then both must be correct. */
 function checkSerials(form: RawForm, account: AlipayAccount): boolean {
   const app = text(form, 'app_cert_sn');
   const root = text(form, 'alipay_root_cert_sn');

@@ -36,7 +36,7 @@ import {
 
 type Act = (core: Core, request: AlipayRequest, fault: FaultName | undefined) => CallResult;
 
-/** The fault (a deliberate error) for a method is set by its `call`. */
+/** The methods of the gateway. `call` is the name by which a fault (a deliberate error) is set for a method. */
 const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
   'alipay.trade.precreate': { call: 'create', act: precreate },
   'alipay.trade.create': { call: 'create', act: createForMiniProgram },
@@ -54,7 +54,7 @@ const METHODS: Readonly<Record<string, { call: Call; act: Act }>> = {
 };
 
 const GATEWAY = '/alipay/gateway.do';
-/** The call by which an AI agent pays. At Alipay it is on another host than the gateway, so the path is separate. */
+/** The path at which an AI agent pays. At Alipay this path is on another host than the gateway. */
 const CASHIER = '/openclawpay/agent/v1/pay';
 const JSON_METHODS: ReadonlySet<string> = new Set(Object.keys(METHODS));
 const PAGE_METHODS: ReadonlySet<string> = new Set(Object.keys(PRODUCTS));
@@ -147,7 +147,7 @@ function downloadCertificate(_core: Core, { account, content }: AlipayRequest): 
   return { content: success({ alipay_cert_content: Buffer.from(pem).toString('base64') }) };
 }
 
-/** Returns undefined if the request was refused; some refusals of the gateway are unsigned. */
+/** Returns undefined if the request was invalid; the refusal has then been sent. */
 async function checked(core: Core, ctx: Context, raw: RawRequest): Promise<AlipayRequest | undefined> {
   const keys = keysOf(core);
   try {

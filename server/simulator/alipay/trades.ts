@@ -315,7 +315,7 @@ export function close(core: Core, request: AlipayRequest): CallResult {
   return { content: success({ trade_no: tradeNoOf(trade), out_trade_no: trade.orderNo }) };
 }
 
-/** Returns the trade of a request; throws AlipayRefusal if none exists or it may not act for its merchant. */
+/** Returns the trade that a request names; throws AlipayRefusal if it does not exist or is of another merchant. */
 export function existing(core: Core, request: AlipayRequest): Trade {
   const { account, sellers } = request;
   const trade = named(core, request);

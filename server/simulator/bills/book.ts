@@ -149,7 +149,7 @@ export interface Plant {
 interface Plants {
   add(plant: Omit<Plant, 'id'>, foreign?: BillRow): Plant;
   list(): readonly Plant[];
-  /** Removes one difference, or all without an id. A payment, refund or dispute that was made for it stays. */
+  /** Removes the difference with this id; without an id, removes all. Orders and refunds made for them stay. */
   clear(id?: string): void;
   /** Returns the rows of a bill with the planted differences. `rows` are the correct rows. */
   apply(rows: readonly BillRow[], scope: Scope): BillRow[];

@@ -57,7 +57,7 @@ export async function* packedBy(packer: Transform, pieces: AsyncIterable<Buffer>
   await feeding;
 }
 
-/** Appends a gigabyte of blanks to a file, which is small when packed. */
+/** Appends a gigabyte of blanks to a file. The blanks are small when packed. */
 export async function* withGigabyte(pieces: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   yield* pieces;
   for (let count = 0; count < 1024; count += 1) yield BLANKS;

@@ -205,7 +205,7 @@ export interface Scope extends Span {
   account: string;
   /** The merchant's other accounts, if the bill also covers them. */
   beside?: readonly string[];
-  /** Selects the trades of one merchant, because an account can have several; absent = all merchants. */
+  /** Selects the trades of one merchant, because an account can have several merchants; absent = all. */
   isOurs?(trade: Trade): boolean;
   /** Returns the time at which the bill shows a refund; by default the time at which the refund was created. */
   timeOf?(refund: Refund): number;

@@ -198,7 +198,7 @@ const NAMES: Readonly<Record<number, readonly [name: string, message: string]>> 
   ],
 };
 
-/** Builds an error response with one issue; its name and message follow from the HTTP status. */
+/** Builds an error response with one PayPal error code (`issue`). The HTTP status determines its name and message. */
 export function refuse(
   status: number,
   issue: string,

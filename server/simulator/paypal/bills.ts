@@ -285,7 +285,8 @@ function balanceTime(at: number): string {
 }
 
 /**
- * The first day whose fillers count in the balances. Without it, fillers that are set without a date are on every day.
+ * The first day whose fillers count in the balances. It is needed because a filler that is set without a date is on
+ * every day.
  */
 const FILLED_SINCE = Date.UTC(2020, 0, 1);
 

@@ -223,7 +223,7 @@ function acceptClaim(core: Core, trade: Trade, dispute: SimulatedDispute): void 
   lose(core, trade, dispute, 'told');
 }
 
-/** Issue and message are from PayPal's list of errors of Disputes v1. */
+/** The error code and the message are from PayPal's list of errors of Disputes v1. */
 function refuseUnless(isAllowed: boolean): void {
   if (isAllowed) return;
   throw refuse(422, 'ACTION_NOT_ALLOWED_IN_CURRENT_DISPUTE_STATE', 'This action is not allowed for this dispute ID.');
@@ -293,7 +293,7 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
-  // PayPal releases the money that it holds when a dispute is resolved. If the merchant lost, `take` takes it.
+  // When a dispute is resolved, PayPal no longer holds its money. If the merchant lost, `take` has already taken it.
   for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }

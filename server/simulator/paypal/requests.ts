@@ -126,7 +126,7 @@ export type RefundRequest = z.infer<typeof RefundRequest>;
 type WebhookRequest = z.infer<typeof WebhookRequest>;
 type VerifyRequest = z.infer<typeof VerifyRequest>;
 
-/** Reads the body of a create-order request; throws PaypalRefusal with PayPal's issue and field. */
+/** Reads the body of a create-order request; throws PaypalRefusal with PayPal's error code and the invalid field. */
 export function readOrderRequest(body: unknown): OrderRequest {
   return read(OrderRequest, body);
 }

@@ -182,8 +182,8 @@ function parseMerchant(secrets: Account['secrets']): Merchant {
 }
 
 /**
- * Replaces a key, certificate or setting of a merchant. An earlier signing key or certificate stays valid, as at WeChat
- * Pay for one day; an earlier APIv3 key is invalid immediately.
+ * Replaces a key, certificate or setting of a merchant. An earlier signing key or certificate stays valid; at WeChat
+ * Pay, only for one day. An earlier APIv3 key is invalid immediately.
  */
 export async function rotateMerchant(core: Core, account: Account, what: string, to = ''): Promise<void> {
   const name = OTHER_NAMES.get(what) ?? what;

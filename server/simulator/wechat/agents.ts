@@ -11,7 +11,7 @@ import { SimulatorRefusal, rawBodyOf } from '../requests.ts';
 import type { Trade } from '../trade.ts';
 import { refuse, success } from './requests.ts';
 
-/** A developer account at SkillHub. One merchant receives the payments for its skills. It has one valid key. */
+/** A developer account at SkillHub. It has one valid key. One merchant receives the payments for its skills. */
 interface Developer {
   developerId: string;
   keyId: string;

@@ -48,7 +48,7 @@ export function detailsOf(trade: Trade): TradeDetails {
   return trade.details as unknown as TradeDetails;
 }
 
-/** Whether a trade belongs to `subMchid`. A sub-merchant does not see the trades of another one of its partner. */
+/** Whether a trade belongs to the sub-merchant. Sub-merchants of one partner do not see each other's trades. */
 export function isFor(trade: Trade, { subMchid }: Pick<Names, 'subMchid'>): boolean {
   return detailsOf(trade).subMchid === subMchid;
 }
@@ -88,7 +88,7 @@ function unpaidState(trade: Trade): string {
   return trade.declined ? 'PAYERROR' : 'USERPAYING';
 }
 
-/** A reversed trade keeps the fields of its payment; WeChat Pay's document does not specify this. */
+/** The `trade_state` of a paid trade. A reversed trade still shows its payment; WeChat Pay does not specify this. */
 function paidState(trade: Trade): string {
   if (detailsOf(trade).reversed) return 'REVOKED';
   return refundedMinor(trade) > 0 ? 'REFUND' : 'SUCCESS';
@@ -193,7 +193,7 @@ export async function signAnswer(
   return { ...answer, body, headers: { ...answer.headers, ...type, ...headers } };
 }
 
-/** Encrypts `text` as WeChat Pay does; with `bad-tag` or `bad-aad` only decryption fails, not the body's signature. */
+/** Encrypts `text` as WeChat Pay does. The faults `bad-tag` and `bad-aad` make the decryption fail. */
 export function encrypted(
   text: string,
   associatedData: string,

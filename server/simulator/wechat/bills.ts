@@ -29,8 +29,8 @@ import {
 } from './requests.ts';
 
 /**
- * RECHARGE_REFUND: 充值退款, which no other type contains ("下载交易账单", bill_type). That 充值退款 are the refunds with
- * `funds_account` AVAILABLE is inferred from the documents.
+ * RECHARGE_REFUND lists the refunds (充值退款) that no other type lists ("下载交易账单", bill_type). That these are the
+ * refunds with `funds_account` AVAILABLE (paid from the available balance) is inferred from the documents.
  */
 const TRADE_BILL_TYPES = ['ALL', 'SUCCESS', 'REFUND', 'RECHARGE_REFUND'] as const;
 type TradeBillType = (typeof TRADE_BILL_TYPES)[number];
@@ -119,7 +119,7 @@ function billTime(at: number): string {
   return beijingTime(at).slice(0, 19).replace('T', ' ');
 }
 
-/** Formats a fee, rounded to the fen, with five decimals as in WeChat Pay's samples (`7.79000` for 1299.02). */
+/** Formats a fee, rounded to the fen, with five decimals, e.g. `7.79000`, as in WeChat Pay's samples. */
 function feeText(fen: number): string {
   return `${hundredths(fen)}000`;
 }

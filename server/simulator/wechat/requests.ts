@@ -323,7 +323,7 @@ export const REVERSE_BODIES = {
 
 export const CLOSE_BODIES = { direct: z.object(DirectMchid), partner: z.object(PartnerMchids) };
 
-/** The query parameters of the calls that query an order: …/out-trade-no/{no} and …/id/{id}. */
+/** A query of an order has the same fields as the body of a close request, but as query parameters. */
 export const QUERIES = CLOSE_BODIES;
 
 export const RefundBody = z

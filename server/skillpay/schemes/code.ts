@@ -38,12 +38,12 @@ type CodeSubject = Pick<SkillOrderRow, 'resource' | 'bodyDigest'>;
 
 /** This is an interface, so that an operator of the service can use another implementation. */
 export interface PaymentCodes {
-  /** Loads the signing key for a mode. Call it before the transaction that creates a payment code. */
+  /** Loads the signing key for a mode (e.g. `live`). Call it before the transaction that creates a payment code. */
   prepare(mode: Mode): Promise<void>;
   /** Returns the payment code of an order as one line, because it is sent in a header. */
   code(order: OrderRow, subject: CodeSubject): Promise<string>;
   receipt(order: OrderRow, resource: string, content: string): Promise<string>;
-  /** Returns the receipt of a call paid with coins. Coins have no mode, so the `live` key signs it. */
+  /** Returns the receipt of a call paid with coins. It is always signed with the key of the mode `live`. */
   coinReceipt(call: CoinCallRow, content: string): Promise<string>;
 }
 

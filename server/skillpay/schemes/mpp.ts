@@ -177,7 +177,7 @@ function bind(secret: Buffer, challenge: Omit<Challenge, 'id'>, clientId: string
   return createHmac('sha256', key).update(slots.join('|')).digest();
 }
 
-/** Returns the `request` parameter, always the same for an order and channel. Amounts are in minor units. */
+/** Returns the parameter `request`. It never changes for an order and a channel. Amounts are in minor units. */
 function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): string {
   const { order } = pair;
   const decimals = exponentOf(order.currency) ?? 2;
@@ -195,7 +195,7 @@ function requestOf(pair: SkillPair, entry: OfferEntry, publicUrl: string): strin
   return Buffer.from(canonicalJson(request)).toString('base64url');
 }
 
-/** The values of a challenge are names, base64, a host and a time, so nothing must be escaped. */
+/** No escaping is needed, because the values are only names, base64, a host and a timestamp. */
 function challengeText(challenge: Challenge): string {
   const { id, realm, method, intent, request, expires, digest, header } = challenge;
   const members = Object.entries({ id, realm, method, intent, request, expires, digest, header });
@@ -246,7 +246,7 @@ const RANGE = /^([a-z]+|\*)\/([A-Za-z\d-]+|\*)(?:\s*;\s*q=(0(?:\.\d{0,3})?|1(?:\
 
 /**
  * Returns the methods that the client accepts for `charge`, the highest weight first (`Accept-Payment`,
- * draft-httpauth-payment-01). If the header is absent or invalid, or accepts none, returns all in their sequence.
+ * draft-httpauth-payment-01). If the header is absent or invalid, or accepts none, returns `methods`.
  */
 export function preferred<Method extends string>(header: string | undefined, methods: readonly Method[]): Method[] {
   const ranges = header === undefined ? undefined : readRanges(header);

@@ -26,7 +26,7 @@ export function readHeaderObject(
   return objectOf(value, 'is not a JSON object');
 }
 
-/** Returns undefined for characters of the other alphabet, wrong padding or superfluous bits. */
+/** Returns undefined if the header is not exactly what encoding the bytes again gives, e.g. has wrong padding. */
 function bytesOf(header: string, encoding: 'base64' | 'base64url'): Buffer | undefined {
   const bytes = Buffer.from(header, encoding);
   return bytes.toString(encoding) === header ? bytes : undefined;

@@ -69,10 +69,10 @@ interface AgentCodePorts extends Pick<SkillPorts, 'store' | 'now' | 'log' | 'pat
   count: (result: 'given' | 'failed') => void;
 }
 
-/** Adds WeChat's payment code, if the project is configured for it. Without one, returns the order unchanged. */
+/** Adds WeChat's payment code to an order. If there is no payment code, returns the order unchanged. */
 export type WithAgentCode = (pair: SkillPair) => Promise<SkillPair>;
 
-/** Returns the place for which a project's key is encrypted, so that a copy in another row cannot be decrypted. */
+/** The row and column of a project's key. The key is encrypted for them: a copy elsewhere cannot be decrypted. */
 export function agentKeyPlace(project: string): Place {
   return { table: 'agent_pays', id: project, column: 'encrypted', version: 1 };
 }
@@ -88,7 +88,7 @@ function liveAgentCode({ skill }: SkillPair, now: Date): string | undefined {
  */
 export function withAgentCode(ports: AgentCodePorts): WithAgentCode {
   const { store, now, log, count } = ports;
-  /** For each project and mode, the time until which no code is requested after a timeout. */
+  /** After a timeout, no code is requested until this time. One entry for each project and mode (e.g. `live`). */
   const silent = new Map<string, Date>();
   return async (pair) => {
     const { order, skill } = pair;
