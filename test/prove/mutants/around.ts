@@ -58,7 +58,7 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/jobs/workers.ts',
     find: 'if (!mine.some(({ renewAt }) => renewAt <= at.getTime())) return;',
     put: 'if (mine.length < 1_000) return;',
-    killedBy: witnessed('test/races/queues.test.ts', 'delivery: a row that is under way for several leases*'),
+    killedBy: witnessed('test/races/queues.test.ts', 'delivery: a row that takes several leases*'),
   },
   {
     name: 'a lease renewal overwrites the due time that the work has set',
@@ -140,7 +140,7 @@ export const AROUND: readonly Mutant[] = [
     file: 'server/payments/ports.ts',
     find: 'return isHere && order.account === notification.account && order.mode === from.mode && isIts;',
     put: 'return isHere && order.account === notification.account && order.mode === from.mode;',
-    killedBy: witnessed('test/races/changed-identity.test.ts', 'wechat: a notice of one*'),
+    killedBy: witnessed('test/races/changed-identity.test.ts', 'wechat: a notification of one*'),
   },
   {
     name: 'the result of a claim that has run out is kept',
