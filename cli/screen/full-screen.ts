@@ -162,8 +162,8 @@ function createScreen({ out, stdin, signals }: Terminal, callbacks: ScreenCallba
 
   function suspend(): void {
     leave();
-    // Without its own listener payctl stops like the other processes of the pipe, so that the shell notices the
-    // suspension.
+    // After the listener is removed, SIGTSTP suspends payctl like every other process of the pipe, so the shell
+    // notices the suspension.
     signals?.off('SIGTSTP', suspend);
     signals?.raise('SIGTSTP', 'group');
     // Without job control (ssh -t, a container) the kernel ignores SIGTSTP and sends no SIGCONT, so a timer resumes.

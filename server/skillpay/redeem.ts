@@ -22,7 +22,10 @@ import {
   ResourceMismatch,
 } from './errors.ts';
 
-/** A new order may replace an ended offer, and end too. At most this many replacements are tried in one call. */
+/**
+ * An offer that ended may have been replaced by a new offer, and that one by another. One call follows at most this
+ * many replacements.
+ */
 const MAX_LINKS = 8;
 
 /** Returns the content, or throws the reason why the content is not returned. */

@@ -1,6 +1,6 @@
 /**
  * Computes the rows of a bill in a format that is the same for all channels. The rows come from the simulator's trades
- * and from the fillers (invented payments of another system). Also computes fees, days and months.
+ * and from the fillers (payments that the simulator invents as if another system had made them). Also computes fees, days and months.
  */
 import { createHash } from 'node:crypto';
 import type { PayWay } from '../../payments/channel.ts';

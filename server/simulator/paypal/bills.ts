@@ -49,7 +49,7 @@ interface Window {
 
 /**
  * Returns the transactions that began within a time window. The simulator's own transactions come first; then come the
- * fillers (invented payments of another system). At PayPal, the first and the last second belong to the window.
+ * fillers (payments that the simulator invents as if another system had made them). At PayPal, the first and the last second belong to the window.
  */
 function windowOf({ rows, fillers }: Pick<BillContent, 'rows' | 'fillers'>, { from, to }: Span): Window {
   const parts = fillers.map((filler) => partOf(filler, from, to));
@@ -290,7 +290,7 @@ function balanceTime(at: number): string {
  */
 const FILLED_SINCE = Date.UTC(2020, 0, 1);
 
-/** Returns the sum of all fillers (invented payments of another system) until `at`, less their fees, in minor units. */
+/** Returns the sum of all fillers (payments invented by the simulator) until `at`, less their fees, in minor units. */
 function fillerMinor({ bills: { conditions } }: Core, at: number): number {
   if (!conditions.list().some(({ condition, payWay }) => condition === 'filler' && payWay === 'paypal')) return 0;
   let sum = 0;

@@ -293,7 +293,8 @@ function win(core: Core, trade: Trade, dispute: SimulatedDispute): SimulatedDisp
 }
 
 function resolve(core: Core, trade: Trade, dispute: SimulatedDispute, outcome: string): SimulatedDispute {
-  // When a dispute is resolved, PayPal no longer holds its money. If the merchant lost, `take` has already taken it.
+  // PayPal holds the disputed amount until the dispute is resolved. If the merchant lost, `take` has already paid the
+  // amount to the payer.
   for (const hold of trade.holds ?? []) hold.releasedAt ??= core.clock.now();
   return move(core, trade, dispute, { status: 'RESOLVED', outcome, dueAt: null });
 }

@@ -225,7 +225,10 @@ export function alipayAgents({ store, now, log, checkpoint, channels, payments }
   }
 }
 
-/** Returns Alipay's bill for an order as one header line; empty if the account accepts no payments by agents. */
+/**
+ * Returns the header `Payment-Needed`, with which Alipay's agents pay an order; empty if the account accepts no payments
+ * by agents.
+ */
 export async function agentBill({ agents }: Channel, order: OrderRow, resourceId: string): Promise<string> {
   const { orderNo, amount, currency, expiresAt, subject } = order;
   if (!agents) return '';
