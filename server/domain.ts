@@ -19,7 +19,7 @@ export const CLOSE_REASONS = ['merchant', 'admin', 'expired', 'channel', 'payer'
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /**
- * Who requested a refund, or why it exists. `late`: the service refunds a payment that arrived after the order had
+ * The requester of a refund, or the reason why it exists. `late`: the service refunds a payment that arrived after the order had
  * ended. `surplus`: the service refunds a payment that the order does not count, for example a second payment.
  * `skillpay`: the service refunds a pay-per-call order. `channel`: the refund was made outside the service, for example
  * in the channel's portal. `dispute`: the payer won a dispute.
@@ -340,7 +340,7 @@ export interface BillLine {
   raw: string;
 }
 
-/** What a channel should charge for a payment: a share of its amount plus a fixed sum in minor units. */
+/** The fee that a channel should charge for a payment: a share of its amount plus a fixed sum in minor units. */
 export interface FeeRate {
   /** The share of the amount as a decimal; `0.006` means 0.6 %. */
   share: string;

@@ -272,7 +272,7 @@ export interface CertKindSpec {
   help: string;
 }
 
-/** What an order in a scene (for example `qr` or `app`) must contain, and how long its payment link is valid. */
+/** The fields that an order needs in a scene (for example `qr` or `app`), and how long its payment link is valid. */
 interface SceneSpec {
   type: PayHint['type'];
   maxSeconds: number;

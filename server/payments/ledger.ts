@@ -47,7 +47,7 @@ export function paymentSourceOf({ cause, actor }: { cause: string; actor: string
 
 export interface Via {
   /**
-   * What caused the change, for example `place` (the create call), `query` (asked by a caller), `check` (asked by a
+   * The cause of the change, for example `place` (the create call), `query` (asked by a caller), `check` (asked by a
    * job), `notice` (a notification) or `resolve` (an administrator).
    */
   readonly cause: string;

@@ -53,7 +53,7 @@ export interface Refund {
   minor: number;
   state: RefundState;
   /**
-   * Who caused the refund. `merchant`: a request to the channel. `portal`: the merchant in the channel's portal.
+   * The cause of the refund. `merchant`: a request to the channel. `portal`: the merchant in the channel's portal.
    * `dispute`: the channel took the money for a dispute and does not report this as a refund.
    */
   origin: 'merchant' | 'portal' | 'dispute';
@@ -102,7 +102,7 @@ export interface RefundDraft {
   fromAvailable?: boolean;
 }
 
-/** What the simulator does with an order whose amount is in `OUTCOMES` (`trades.ts`), such as 0.06. */
+/** The behaviour of the simulator for an order whose amount is in `OUTCOMES` (`trades.ts`), such as 0.06. */
 export type FixedOutcome = 'pays' | 'declined' | 'pays-later' | 'late-notice' | 'refunds-fail' | 'silent';
 
 /** An order at the channel. Times are milliseconds on the simulated clock, amounts minor units. */

@@ -22,7 +22,7 @@ export interface ReadyFacts {
   debug: boolean;
   /** The number of workers, if there are several. */
   workers?: number;
-  /** What must be set up before the first payment; null = nothing is missing. */
+  /** The settings that are missing before the first payment; null = nothing is missing. */
   lacks: 'administrator' | 'channel' | null;
   pid: number;
 }

@@ -71,7 +71,7 @@ function resolution(read: Read): string {
   return [read('resolution'), read('reason')].filter(Boolean).join(': ');
 }
 
-/** What the service will do next about the order. `at` is null while the action is in progress. */
+/** The next action of the service for the order. `at` is null while the action is in progress. */
 interface Next {
   action: string;
   at: string | null;

@@ -24,7 +24,7 @@ export interface State {
   notice: string;
 }
 
-/** What a key requests from the program. Other keys change only the state of the screen. */
+/** The action that a key requests from the program. Other keys change only the state of the screen. */
 export type SideEffect =
   | { kind: 'quit' }
   | { kind: 'suspend' }

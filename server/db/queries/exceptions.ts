@@ -46,7 +46,10 @@ export interface ApprovalFilter {
   project?: Projects | undefined;
 }
 
-/** Whoever creates an account or application, or changes its secrets or rights, controls it for this many days. */
+/**
+ * An administrator who creates an account or application, or changes its secrets or rights, controls it for this many
+ * days.
+ */
 export const HANDLED_DAYS = 30;
 
 /** SQL: the audit line `l` is a recent creation, change or second-factor reset of an account by an administrator. */
@@ -61,7 +64,7 @@ interface Dependence {
   madeAt: Date | null;
   /** Whether the requester created the approver's account, at any time. */
   madeByRequester: boolean;
-  /** Who controlled both accounts within `HANDLED_DAYS`; the requester or the approver may be among them. */
+  /** The administrators who controlled both accounts within `HANDLED_DAYS`, the requester and the approver included. */
   common: readonly string[];
 }
 

@@ -101,7 +101,7 @@ export interface RefundFacts {
 export interface OrderReport {
   readonly outcome: Outcome;
   /**
-   * What brought the outcome, for example `place` (the create call), `query` (asked by a caller), `check` (asked by a
+   * The source of the outcome, for example `place` (the create call), `query` (asked by a caller), `check` (asked by a
    * job) or `notice` (a notification of the channel).
    */
   readonly cause: string;

@@ -14,7 +14,7 @@ export interface LedgerView {
   readonly disputes: readonly DisputeRow[];
 }
 
-/** What the channel has recorded about an order. All amounts are in minor units of the order's currency. */
+/** The channel's records of an order. All amounts are in minor units of the order's currency. */
 export interface ChannelLedgerView {
   /** The amount that the payer paid; refunds are not subtracted. */
   readonly received: bigint;
@@ -259,7 +259,7 @@ export function brokenOf<Facts extends readonly unknown[]>(
   return broken;
 }
 
-/** What a caller has learned about an order from the responses of the service. */
+/** The facts that the responses of the service gave a caller about an order. */
 export interface Reported {
   readonly paid: boolean;
   readonly closed: boolean;

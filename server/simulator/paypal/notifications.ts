@@ -73,7 +73,10 @@ function describe(core: Core, eventType: string, summary: string): Json {
   };
 }
 
-/** What the signature of a delivery covers besides the body, and the URL of the certificate that verifies it. */
+/**
+ * The values that the signature of a delivery covers besides the body, and the URL of the certificate that verifies
+ * it.
+ */
 interface Transmission {
   id: string;
   /** The time at which the notification was created (RFC 3339); the same for every delivery. */

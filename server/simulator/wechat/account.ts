@@ -94,7 +94,10 @@ const THIS_MACHINE = ['localhost', '127.0.0.1', '[::1]'];
 
 const PRODUCTS = ['native', 'jsapi', 'h5', 'app', 'codepay'];
 
-/** What `/sim/rotate` can replace for a WeChat Pay merchant: each name with the function that replaces it. */
+/**
+ * The keys and settings that `/sim/rotate` can replace for a WeChat Pay merchant: each name with the function that
+ * replaces it.
+ */
 const ROTATIONS: Readonly<Record<string, (core: Core, merchant: Merchant, to: string) => Promise<void>>> = {
   'platform-certificate': async (core, merchant) => void merchant.platformKeys.unshift(await newPlatformKey(core)),
   'public-key': async (_core, merchant) => void merchant.publicKeys.unshift(await newPublicKey(merchant.mchid)),
