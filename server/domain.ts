@@ -19,10 +19,10 @@ export const CLOSE_REASONS = ['merchant', 'admin', 'expired', 'channel', 'payer'
 export type CloseReason = (typeof CLOSE_REASONS)[number];
 
 /**
- * The requester of a refund, or the reason why it exists. `late`: the service refunds a payment that arrived after the order had
- * ended. `surplus`: the service refunds a payment that the order does not count, for example a second payment.
- * `skillpay`: the service refunds a pay-per-call order. `channel`: the refund was made outside the service, for example
- * in the channel's portal. `dispute`: the payer won a dispute.
+ * The requester of a refund, or the reason why it exists. `late`: the service refunds a payment that arrived after the
+ * order had ended. `surplus`: the service refunds a payment that the order does not count, for example a second
+ * payment. `skillpay`: the service refunds a pay-per-call order. `channel`: the refund was made outside the service,
+ * for example in the channel's portal. `dispute`: the payer won a dispute.
  */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 

@@ -13,10 +13,10 @@ interface EffectPorts {
 }
 
 /**
- * The side effects of pay-per-call when an order or a refund changes its state. `refundReserved` runs in the transaction that
- * creates a refund, and may refuse the refund. While the handler is running, it refuses every refund. If the product
- * forbids refunds after delivery, it also refuses refunds by the merchant, except a full refund before delivery. A
- * `forced` refund is never refused, because the channel or the service must make it.
+ * The side effects of pay-per-call when an order or a refund changes its state. `refundReserved` runs in the
+ * transaction that creates a refund, and may refuse the refund. While the handler is running, it refuses every refund.
+ * If the product forbids refunds after delivery, it also refuses refunds by the merchant, except a full refund before
+ * delivery. A `forced` refund is never refused, because the channel or the service must make it.
  */
 export function skillEffects({ now, raise }: EffectPorts): Effects {
   return {

@@ -139,9 +139,9 @@ export const ApiAppEntity = defineEntity({
 });
 
 /**
- * The amounts that an application has used in one period (`span`), in one currency. For `hour`, `used` is the number of orders. For
- * `day` and `month`, it is the sum of the orders in minor units. For `refunds`, it is the sum of the refunds of one
- * day.
+ * The amounts that an application has used in one period (`span`), in one currency. For `hour`, `used` is the number
+ * of orders. For `day` and `month`, it is the sum of the orders in minor units. For `refunds`, it is the sum of the
+ * refunds of one day.
  */
 export const LimitUseEntity = defineEntity({
   name: 'LimitUse',
