@@ -88,7 +88,8 @@ test('a test file without output is killed and named', async (t) => {
 test('a test file with an open handle after its last test ends and names the handle', (t) => {
   const cwd = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
-  const ava = { files: ['*.test.mjs'], require: [join(root, 'test/runner/worker.ts')], workerThreads: false };
+  const require = [join(root, 'test/runner/worker.ts')];
+  const ava = { files: ['*.test.mjs'], require, workerThreads: false, timeout: '10m' };
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ ava }));
   const file = `import test from 'ava'; test('one', (t) => { setInterval(() => {}, 1000); t.pass(); });`;
   writeFileSync(join(cwd, 'kept.test.mjs'), file);

@@ -38,7 +38,13 @@ test('runs when those before it have ended', (t) => t.deepEqual(globalThis.order
 function runTogether(t: Parameters<typeof temporaryFolder>[0], files: Record<string, string>, shared: object) {
   const cwd = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(cwd, 'node_modules'));
-  const ava = { files: ['test/**/*.test.mjs'], require: [join(root, 'test/runner/worker.ts')], workerThreads: false };
+  const ava = {
+    files: ['test/**/*.test.mjs'],
+    require: [join(root, 'test/runner/worker.ts')],
+    workerThreads: false,
+    // AVA ends a run after ten seconds without a result, which a loaded machine may need to load the files.
+    timeout: '10m',
+  };
   writeFileSync(join(cwd, 'package.json'), JSON.stringify({ ava }));
   for (const [path, text] of Object.entries(files)) {
     mkdirSync(dirname(join(cwd, path)), { recursive: true });
