@@ -38,12 +38,16 @@ interface Named {
   source: string;
 }
 
-function chooseContext(flags: TargetFlags, env: Env, known: Contexts): Named | undefined {
-  const [name, source] = firstSet(
-    [flags.context, '--context'],
+function nameOfContext({ context }: TargetFlags, env: Env, known: Contexts): [string | undefined, string] {
+  return firstSet(
+    [context, '--context'],
     [env['PAYCTL_CONTEXT'], 'PAYCTL_CONTEXT'],
     [known.current ?? undefined, 'current context'],
   );
+}
+
+function chooseContext(flags: TargetFlags, env: Env, known: Contexts): Named | undefined {
+  const [name, source] = nameOfContext(flags, env, known);
   if (name === undefined) return undefined;
   const saved = own(known.contexts, name);
   if (saved) return { name, saved, source };
@@ -164,16 +168,12 @@ export function savedConnection(
  * Returns the file of certificate authorities: the value of --ca-file, otherwise the file of a context with this
  * origin. The selected context is preferred.
  */
-export function caFileOf(
-  { caFile, context }: TargetFlags,
-  env: Env,
-  known: Contexts,
-  origin: string,
-): string | undefined {
-  if (caFile !== undefined) return caFile;
+export function caFileOf(flags: TargetFlags, env: Env, known: Contexts, origin: string): string | undefined {
+  if (flags.caFile !== undefined) return flags.caFile;
   const fits = (saved: SavedContext | undefined): boolean =>
     saved?.caFile !== undefined && originOf(saved.server, 'context') === origin;
-  const used = own(known.contexts, context ?? (env['PAYCTL_CONTEXT'] || known.current) ?? '');
+  const [name = ''] = nameOfContext(flags, env, known);
+  const used = own(known.contexts, name);
   return (fits(used) ? used : Object.values(known.contexts).find(fits))?.caFile;
 }
 

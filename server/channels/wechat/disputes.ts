@@ -118,7 +118,7 @@ export function wechatComplaints(ask: Ask, account: Account): DisputeDesk {
     return post(id, 'response', { response_content: text, ...(images.length > 0 ? { response_images: images } : {}) });
   }
 
-  /** Of the upload form, only the part `meta` is signed (pay.weixin.qq.com, chapter10_2_10 of API v3). */
+  /** The signature of an upload covers only the part `meta` of its form (pay.weixin.qq.com, chapter10_2_10 of API v3). */
   async function uploaded({ name, kind, bytes }: TypedFile): Promise<string | DisputeAction> {
     const meta = JSON.stringify({ filename: name, sha256: hash('sha256', bytes) });
     const form = multipartForm([

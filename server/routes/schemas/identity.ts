@@ -156,7 +156,7 @@ export const AppSettingsInput = z.object({
   remark: SafeText(0, 1000).nullable().optional(),
 });
 
-/** Of the application's secret, only the prefix and the last four characters are shown. */
+/** The view shows only the prefix and the last four characters of the application's secret. */
 export const ApiApp = z
   .object({
     client_id: Id,
