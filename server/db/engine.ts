@@ -3,6 +3,7 @@
 import { type Kysely, sql } from 'kysely';
 import { Gauge, type Registry } from 'prom-client';
 import { LocalError, NO_ROOM } from '../errors.ts';
+import { transact } from './kysely.ts';
 import type { OpenDatabase } from './orm.ts';
 
 /** The database speaks PostgreSQL's protocol but lacks a feature that correct bookkeeping requires (503). */
@@ -61,23 +62,11 @@ const PROBES: Readonly<Record<string, (db: Kysely<unknown>) => Promise<boolean>>
 export async function requireEngine({ em, kind }: OpenDatabase): Promise<void> {
   if (kind !== 'postgres') return;
   for (const [lack, probe] of Object.entries(PROBES)) {
-    let failure: { error: unknown } | undefined;
-    const probed = (db: Kysely<unknown>) =>
-      probe(db).catch((error: unknown) => {
-        failure = { error };
-        throw error;
-      });
-    const isThere = await em
-      .fork({ useContext: false })
-      .getKysely<unknown>()
-      .transaction()
-      .execute(probed)
-      .catch((error: unknown) => {
-        // After a timeout the rollback fails as well; its error must not hide the timeout.
-        const cause = failure ? failure.error : error;
-        if (isOutage(cause)) throw cause;
-        throw new EngineUnsupported(lack, cause);
-      });
+    const begin = em.fork({ useContext: false }).getKysely<unknown>().transaction();
+    const isThere = await transact(begin, probe).catch((error: unknown) => {
+      if (isOutage(error)) throw error;
+      throw new EngineUnsupported(lack, error);
+    });
     if (!isThere) throw new EngineUnsupported(lack);
   }
 }

@@ -12,6 +12,8 @@ import {
   type RawNode,
   type RootOperationNode,
   type SelectModifierNode,
+  type Transaction,
+  type TransactionBuilder,
   sql,
 } from 'kysely';
 import { types } from 'pg';
@@ -128,4 +130,22 @@ function refuseWrites(part: unknown): void {
 
 function refusal(): TypeError {
   return new TypeError('store.read only reads; use store.autocommit or store.transaction to write or lock.');
+}
+
+/** Runs a transaction. If `work` fails and the rollback fails too, the error of `work` is thrown. */
+export async function transact<Tables, T>(
+  begin: TransactionBuilder<Tables>,
+  work: (trx: Transaction<Tables>) => Promise<T>,
+): Promise<T> {
+  let failure: { error: unknown } | undefined;
+  const watched = (trx: Transaction<Tables>) =>
+    work(trx).catch((error: unknown) => {
+      failure = { error };
+      throw error;
+    });
+  try {
+    return await begin.execute(watched);
+  } catch (error) {
+    throw failure ? failure.error : error;
+  }
 }

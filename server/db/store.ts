@@ -2,7 +2,7 @@ import type { EntityName } from '@mikro-orm/core';
 import { sql } from 'kysely';
 import { AppError, CommitUnknown } from '../errors.ts';
 import { inSpan, type SpanAbout } from '../work.ts';
-import { camelCase, type Database, type Db, onlyOne, type ReadDb, readingOnly } from './kysely.ts';
+import { camelCase, type Database, type Db, onlyOne, type ReadDb, readingOnly, transact } from './kysely.ts';
 import type { OpenDatabase } from './orm.ts';
 import { layoutOf, type Place, ReadTable, Table } from './table.ts';
 import { ApprovalEntity, DisputeEntity, RefundEntity, RefundLookupEntity } from './entities/refunds.ts';
@@ -68,21 +68,14 @@ export function createStore(database: OpenDatabase, wake: AfterCommit, { committ
  * Kysely then releases the connection. MikroORM would keep it, and ten such connections exhaust the pool.
  */
 async function transaction<T>(db: Db, work: (trx: Db) => Promise<T>): Promise<T> {
-  let failure: { error: unknown } | undefined;
   let isDone = false;
   try {
-    const begin = db.transaction().setIsolationLevel('read committed');
-    return await begin.execute(async (trx) => {
-      const result = await work(trx).catch((error: unknown) => {
-        failure = { error };
-        throw error;
-      });
+    return await transact(db.transaction().setIsolationLevel('read committed'), async (trx) => {
+      const result = await work(trx);
       isDone = true;
       return result;
     });
   } catch (error) {
-    // A failed rollback must not hide the original error.
-    if (failure) throw failure.error;
     throw isDone && !isRefusedCommit(error) ? new CommitUnknown(error) : error;
   }
 }
