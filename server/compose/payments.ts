@@ -27,6 +27,7 @@ import { explainOrder } from '../payments/explain/explain.ts';
 import { exportOrders } from '../payments/export.ts';
 import { composeEffects, raiseException } from '../payments/side-effects.ts';
 import { readLimits } from '../payments/limits.ts';
+import { createReadShown } from '../db/queries/orders.ts';
 import { type PaymentOperations, paymentOperations } from '../payments/operations.ts';
 import { checkOrder } from '../payments/orders/order.ts';
 import { type PayerOrders, payerOrders } from '../payments/orders/payer.ts';
@@ -78,6 +79,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
     ...needs,
     store,
     reports,
+    readShown: createReadShown(store),
     now,
     log,
     checkpoint,

@@ -5,6 +5,8 @@ import { AGENT_PAY_LIVE, readPaymentCode, signPreorder } from '../channels/wecha
 import { PREORDER_PATH } from '../channels/wechat/signature.ts';
 import { refuseMode } from '../credentials/live-guard.ts';
 import { readPrivateKey } from '../credentials/pem.ts';
+import { createReadProduct } from '../db/queries/catalog.ts';
+import { createReadOffer } from '../db/queries/skillpay.ts';
 import { dueCoinCalls, dueConfirmations, dueFulfilments } from '../db/queries/due.ts';
 import type { Encryption } from '../db/encryption.ts';
 import type { Audit } from '../identity/audit.ts';
@@ -73,6 +75,8 @@ export function composeSkillpay(base: Base, { payments, encryption, send, agentP
     confirmDelivery: (orderNo) => agents.confirm(orderNo),
     channels,
     recordEvent,
+    readOffer: createReadOffer(store),
+    readProduct: createReadProduct(store),
     charges: coinCharges({ now, recordEvent }),
     codes: signedCodes(keys, publicUrl),
     terms: signedTerms(keys, publicUrl),

@@ -5,7 +5,7 @@ import {
   type HealthNote,
   type IdentityFields,
   type VersionName,
-  currentVersions,
+  createCurrentVersions,
   identitiesSince,
   noteHealth,
   versionsOfAccount,
@@ -144,8 +144,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     return simulated || mode !== 'simulator';
   }
 
-  const currentOf = (project: string, payWays: readonly PayWay[]) =>
-    store.read((tx) => currentVersions(tx, project, payWays));
+  const currentOf = createCurrentVersions(store);
 
   function usable(found: CurrentVersion | undefined): CurrentVersion | undefined {
     return found && counts(found) && found.missing.length === 0 ? found : undefined;
@@ -154,7 +153,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
   /** Includes disabled channels. If the simulator is enabled, missing simulator configurations are created first. */
   async function forOrders(project: string, payWays: readonly PayWay[]): Promise<(CurrentVersion | undefined)[]> {
     for (const payWay of payWays) kindOf(payWay);
-    let found = await currentOf(project, payWays);
+    let found = await currentOf(project);
     const missing = payWays.find((payWay) => !found.has(payWay));
     if (missing !== undefined && simulated && parts.seedProject) {
       let fault: unknown;
@@ -162,7 +161,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
         fault = error;
         log('error', 'the simulator is not available', { project, error });
       });
-      found = await currentOf(project, payWays);
+      found = await currentOf(project);
       // BesideLive is not an error: a database with live orders or configurations gets no simulator configurations.
       if (!found.has(missing) && fault !== undefined && !(fault instanceof BesideLive))
         throw new SimulatorSilent(missing, fault);
@@ -234,7 +233,7 @@ export function createChannels(parts: ChannelsParts): ConfiguredChannels {
     },
     async probe(project, payWay, request) {
       // A test must not write, so a missing simulator configuration is not created, unlike for new orders.
-      const found = usable((await currentOf(project, [payWay])).get(payWay));
+      const found = usable((await currentOf(project)).get(payWay));
       if (!found) throw new NothingConfigured(payWay);
       try {
         return await (await channelOf(project, payWay, found)).probe(request);

@@ -181,7 +181,7 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
       if (error instanceof DatabaseError) watched.answeredAt = health.turn += 1;
       else health.lostAt = health.turn += 1;
       // The server still runs the statement that timed out. So the connection is not used for other statements.
-      if (error instanceof Error && error.message === 'Query read timeout') {
+      if (error instanceof Error && error.message === TIMED_OUT) {
         isAbandoned = true;
         void client.end();
       }
@@ -212,6 +212,9 @@ function sendAtOnce(client: PoolClient): HeldStatements {
   };
 }
 
+/** The message of the error that pg throws if a statement exceeds its time. */
+export const TIMED_OUT = 'Query read timeout';
+
 /** PostgreSQL's invalid_sql_statement_name. */
 const NO_SUCH_STATEMENT = '26000';
 
@@ -223,7 +226,7 @@ interface Statement extends QueryConfig {
 
 /** `own` is the pool's timeout; 0 = the pool has no timeout. Throws if no time is left. */
 function limit(statement: Statement, ms: number, own: number): void {
-  if (ms <= 0) throw new Error('Query read timeout');
+  if (ms <= 0) throw new Error(TIMED_OUT);
   // A timeout is set only if necessary: Node keeps timers of equal length in one list, so a different length for each
   // statement is expensive.
   if (ms < (own || Number.POSITIVE_INFINITY)) statement.query_timeout = Math.ceil(ms);
@@ -373,7 +376,7 @@ class Following extends Query {
 }
 
 /** Time reserved for commit or rollback (ms); after a timeout of the commit its outcome would be unknown. */
-const ENDING_MS = 500;
+export const ENDING_MS = 500;
 
 /**
  * The time that one request may still wait for the database. All statements and connections of the request share this
@@ -400,6 +403,11 @@ export class RequestTime {
   leftFor(text: string): number {
     const left = this.left();
     return left < ENDING_MS && /^(commit|rollback)\b/i.test(text) ? ENDING_MS : left;
+  }
+
+  /** Whether at most a tenth of the time is used. */
+  isFresh(): boolean {
+    return !this.#isOver && this.left() >= 0.9 * this.#total;
   }
 
   left(): number {

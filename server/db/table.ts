@@ -36,24 +36,22 @@ export class ReadTable<Row extends object, Name extends keyof Database = keyof D
     return firstOf(this.#place, sql<Row>`select ${list} from ${table} where ${matching(this.#layout, where)} limit 1`);
   }
 
-  /** One statement reads the row and the related rows, so that no change can happen between two reads. */
-  async findWith<Found extends Record<string, object>>(
+  /** One statement reads the rows and their related rows, so that no change can happen between two reads. */
+  async listWith<Found extends Record<string, object>>(
     where: Where<Row>,
     beside: { [Name in keyof Found]: Beside<Found[Name]> },
-  ): Promise<(Row & { [Name in keyof Found]: Found[Name][] }) | undefined> {
+  ): Promise<(Row & { [Name in keyof Found]: Found[Name][] })[]> {
     const named = Object.entries<AnyBeside>(beside as object as Record<string, AnyBeside>);
     const parts = named.map(([name, of]): Part => [name, of, this.#place.layoutNamed(of.table)]);
     const { table, list } = this.#layout;
     const lists = parts.map((part) => sql`${rowsAsJson(this.#layout, part)} as ${sql.ref(part[0])}`);
     const isIt = matching(this.#layout, where);
-    const found = await firstOf(
-      this.#place,
-      sql<Record<string, unknown>>`select ${list}, ${sql.join(lists)} from ${table} where ${isIt} limit 1`,
-    );
-    if (!found) return undefined;
-    for (const [name, , layout] of parts)
-      found[name] = ((found[name] ?? []) as Record<string, unknown>[]).map((one) => fromJson(layout, one));
-    return found as Row & { [Name in keyof Found]: Found[Name][] };
+    const statement = sql<Record<string, unknown>>`select ${list}, ${sql.join(lists)} from ${table} where ${isIt}`;
+    const { rows } = await statement.execute(this.#place.db);
+    for (const row of rows)
+      for (const [name, , layout] of parts)
+        row[name] = ((row[name] ?? []) as Record<string, unknown>[]).map((one) => fromJson(layout, one));
+    return rows as (Row & { [Name in keyof Found]: Found[Name][] })[];
   }
 
   async list(

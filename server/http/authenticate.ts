@@ -3,8 +3,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { addressBlock, addressNetwork, isWithin } from '../addresses.ts';
 import { AppError, Forbidden, TooManyRequests, Unauthenticated } from '../errors.ts';
-import type { RequestKey } from '../payments/idempotency.ts';
-import type { AdminCaller, AdminCredential, AppCaller, Auth, Confirmed, Role } from './contract.ts';
+import type { AdminCaller, AdminCredential, AppCaller, AppNeeds, Auth, Confirmed, Role } from './contract.ts';
 import { HOST_PREFIX, SESSION_COOKIE, checkCsrf, isSafe, readCookies } from './cookies.ts';
 import { type EdgeContext, setRateLimitHeaders } from './edge.ts';
 import { requireAllProjects } from './project-scope.ts';
@@ -13,7 +12,7 @@ import { requireAllProjects } from './project-scope.ts';
 export async function authenticate(
   ctx: EdgeContext,
   auth: Auth,
-  key?: RequestKey,
+  needs?: AppNeeds,
 ): Promise<AdminCaller | AppCaller | undefined> {
   if (auth === 'none') {
     requireAdminNetwork(ctx);
@@ -29,7 +28,7 @@ export async function authenticate(
     if (auth.confirmed) requireConfirmed(admin, auth.confirmed);
     return admin;
   }
-  const app = await authenticateApp(ctx, key);
+  const app = await authenticateApp(ctx, needs);
   if (auth !== 'any-token') requireScope(app, auth.scope);
   return app;
 }
@@ -51,13 +50,13 @@ function requireAdminNetwork(ctx: EdgeContext): void {
 }
 
 /** Accepts `Authorization: Bearer` only (RFC 6750 §2.1) and counts the request for the rate limit. */
-async function authenticateApp(ctx: EdgeContext, key?: RequestKey): Promise<AppCaller> {
+async function authenticateApp(ctx: EdgeContext, needs?: AppNeeds): Promise<AppCaller> {
   const header = ctx.req.headers.authorization;
   if (header === undefined) throw new Unauthenticated();
   ctx.state.credential = true;
   const token = /^Bearer +(\S+)$/i.exec(header)?.[1] ?? '';
   const app = await ctx.edge.authenticators
-    .app(token, ctx.state.ip, key)
+    .app(token, ctx.state.ip, needs)
     .catch((error: unknown) => refuseBadCredential(ctx, error));
   await countRequest(ctx, app);
   return app;

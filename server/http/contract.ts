@@ -57,11 +57,17 @@ export interface AdminCredential {
   readonly safe: boolean;
 }
 
+export interface AppNeeds {
+  /** If set, the response stored under this Idempotency-Key of the application is loaded too. */
+  key?: RequestKey | undefined;
+  /** Called when the signature of the token is verified, before the database is read. */
+  verified?: (() => void) | undefined;
+}
+
 /** Implemented by the folder `identity`. Rejects with `Unauthenticated` (401) or `Forbidden` (403). */
 export interface Authenticators {
   admin(credential: AdminCredential, ip: string): Promise<AdminCaller>;
-  /** If `key` is set, also loads the response stored under that Idempotency-Key of the application. */
-  app(token: string, ip: string, key?: RequestKey): Promise<AppCaller>;
+  app(token: string, ip: string, needs?: AppNeeds): Promise<AppCaller>;
   /** Whether the CSRF token was made for the session with the id `jti`. */
   csrfMatches(csrfToken: string, jti: string): boolean | Promise<boolean>;
   /** Writes to the audit log that a session lacked a fresh confirmation; at most a few times per session. */
@@ -241,7 +247,12 @@ type Output<C extends Contract> = C extends { raw: string }
       ? void | Reply<undefined>
       : Data<C> | Reply<Data<C>>;
 
-export type Handler<C extends Contract> = (input: Input<C>) => Output<C> | Promise<Output<C>>;
+export type Handler<C extends Contract, Ahead = undefined> = (
+  input: Input<C>,
+  ahead?: Promise<Ahead>,
+) => Output<C> | Promise<Output<C>>;
+
+export type ReadAhead<C extends Contract, Ahead> = (params: Input<C>['params']) => Promise<Ahead>;
 
 /** A cookie to set; `value: null` removes it. */
 export interface ReplyCookie {

@@ -11,6 +11,7 @@ import {
   type Handler,
   type Input,
   KEY_IGNORED,
+  type ReadAhead,
   Reply,
   type ReplyParts,
   ignoresKey,
@@ -33,8 +34,14 @@ export interface Endpoint extends EdgeMiddleware {
 /**
  * Creates the middleware of an endpoint. The first failed check decides the response: 401 or 403, 404 for the path,
  * 413, 415 or 400 for the input, 404 for an object of another project, then the errors of the handler.
+ * `readAhead` begins a read as soon as the signature of the caller's token is verified. If the caller or the input is
+ * refused, the result is discarded. The handler must check that the caller may see it.
  */
-export function endpoint<const C extends Contract>(contract: C, handler: NoInfer<Handler<C>>): Endpoint {
+export function endpoint<const C extends Contract, Ahead = undefined>(
+  contract: C,
+  handler: NoInfer<Handler<C, Ahead>>,
+  readAhead?: ReadAhead<NoInfer<C>, Ahead>,
+): Endpoint {
   const readInput = inputReader(contract);
   const answer = answerWriter(contract);
   const serve: EdgeMiddleware = (ctx) =>
@@ -49,11 +56,11 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
       ctx.set(KEY_IGNORED, 'true');
     const route = `${ctx.method} ${ctx.state.route}`;
     const givenKey = contract.idempotent ? idempotencyKeyOf(ctx.req.headers['idempotency-key']) : undefined;
-    const caller = await authenticate(
-      ctx,
-      contract.auth,
-      givenKey === undefined ? undefined : { route, key: givenKey },
-    );
+    let ahead: Promise<Ahead> | undefined;
+    const caller = await authenticate(ctx, contract.auth, {
+      key: givenKey === undefined ? undefined : { route, key: givenKey },
+      verified: readAhead && (() => void (ahead = beginAhead(readAhead, contract, ctx.params))),
+    });
     ctx.state.caller = caller;
     if (caller?.kind === 'app') noteWork({ clientId: caller.clientId });
     if (contract.sameSite) checkSameSite(ctx);
@@ -65,7 +72,7 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
         ? await checkProjectScope(ctx, auth.projectScope, projects, sent)
         : sent;
     // `readInput` built these fields from the same contract, so the types match.
-    const handle = (claim?: KeyClaim) => handler({ ...input, caller, claim } as Input<C>);
+    const handle = (claim?: KeyClaim) => handler({ ...input, caller, claim } as Input<C>, ahead);
     const key = contract.idempotent ? readIdempotencyKey(ctx.req.headers['idempotency-key']) : undefined;
     if (key === undefined || caller === undefined) return answer.send(ctx, await handle());
     const { body, params } = input;
@@ -84,6 +91,20 @@ export function endpoint<const C extends Contract>(contract: C, handler: NoInfer
     sendKept(ctx, await ctx.edge.withKey(request, run));
   };
   return Object.assign(serve, { contract });
+}
+
+/** Returns undefined if the path parameters are wrong; `readInput` then refuses the request. */
+function beginAhead<C extends Contract, Ahead>(
+  read: ReadAhead<C, Ahead>,
+  { params }: Contract,
+  sent: unknown,
+): Promise<Ahead> | undefined {
+  const checked = params?.safeParse(sent);
+  if (!checked?.success) return undefined;
+  const ahead = read(checked.data as Input<C>['params']);
+  // Nothing awaits the result of a refused request.
+  ahead.catch(() => {});
+  return ahead;
 }
 
 function scopeOf(caller: Caller): KeyedRequest['scope'] {

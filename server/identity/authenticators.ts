@@ -4,7 +4,7 @@ import { type TokenMint, csrfMatches } from './tokens.ts';
 import { isWithin } from '../addresses.ts';
 import { type Audit, by } from './audit.ts';
 import type { LoginLimits } from './login-limits.ts';
-import type { Actor, AdminState, AppState, IdentityQueries } from './ports.ts';
+import type { Actor, AdminState, AppReads, AppState, IdentityQueries } from './ports.ts';
 import type { RequestKey } from '../db/entities/orders.ts';
 import { type Role, scopes as allScopes } from '../domain.ts';
 import { isConfirmed } from './confirm.ts';
@@ -12,7 +12,8 @@ import { type FactorState, createSessionUse, factorState, usedSince } from './se
 
 interface AuthenticatorPorts {
   store: Store;
-  queries: Pick<IdentityQueries, 'appState' | 'adminState' | 'touchApp' | 'touchSession'>;
+  appReads: Pick<AppReads, 'appState'>;
+  queries: Pick<IdentityQueries, 'adminState' | 'touchApp' | 'touchSession'>;
   adminTokens: TokenMint;
   accessTokens: TokenMint;
   audit: Audit;
@@ -60,7 +61,7 @@ interface FoundApp {
 /** The interface `Authenticators` in http/contract.ts describes the methods. */
 export interface IdentityAuthenticators {
   admin(credential: { token: string; via: 'bearer' | 'cookie'; safe: boolean }): Promise<FoundAdmin>;
-  app(token: string, ip: string, key?: RequestKey): Promise<FoundApp>;
+  app(token: string, ip: string, needs?: { key?: RequestKey; verified?: () => void }): Promise<FoundApp>;
   csrfMatches(csrfToken: string, jti: string): boolean;
   noteUnconfirmed(admin: Pick<FoundAdmin, 'username' | 'jti'>, refused: RefusedOperation): Promise<void>;
 }
@@ -78,7 +79,7 @@ interface RefusedOperation {
  * so a revocation takes effect at its commit. While the database does not respond, every request is rejected.
  */
 export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthenticators {
-  const { store, queries, adminTokens, accessTokens, audit, limits, csrfKey, now } = ports;
+  const { store, queries, appReads, adminTokens, accessTokens, audit, limits, csrfKey, now } = ports;
   const { debug, refusesLive, idleMinutes, requireSecondFactor } = ports;
   const touch = toucher(ports);
   const noteUse = createSessionUse(ports);
@@ -98,9 +99,10 @@ export function createAuthenticators(ports: AuthenticatorPorts): IdentityAuthent
       const secondFactor = factorState(found.hasFactor, requireSecondFactor);
       return { kind: 'admin', id, username, role, projects, secondFactor, jti, via, confirmed };
     },
-    async app(token, ip, key) {
+    async app(token, ip, { key, verified } = {}) {
       const { subject, generation, jti, scope = '' } = await accessTokens.verify(token);
-      const found = await store.read((tx) => queries.appState(tx, subject, jti, key));
+      verified?.();
+      const found = await appReads.appState({ clientId: subject, jti, requestKey: key });
       if (!lives(found, generation) || found.revoked || !exists(found, debug)) throw new Unauthenticated();
       if (!isWithin(found.allowedIps, ip)) throw addressRefused();
       touch(found);

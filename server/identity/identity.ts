@@ -112,7 +112,19 @@ export function createIdentity(parts: IdentityParts): Identity {
   const hide = createHide(keys.counters);
   const limits = createLoginLimits(counts, config.rateLimit, hide);
   const addresses = createKnownAddresses(hide);
-  const shared = { store, queries, audit, encryption, now, debug: config.debug, passwords, limits, addresses };
+  const appReads = queries.createAppReads(store);
+  const shared = {
+    store,
+    queries,
+    appReads,
+    audit,
+    encryption,
+    now,
+    debug: config.debug,
+    passwords,
+    limits,
+    addresses,
+  };
   const refusesLive = config.debug || config.environment === 'staging';
   const { requireSecondFactor } = config.admin;
   const ports = { ...shared, requireSecondFactor, adminTokens, accessTokens, idleMinutes: config.jwt.idleMinutes };

@@ -1,11 +1,10 @@
 import { isWithin } from '../addresses.ts';
-import type { ApiAppRow } from '../db/entities/identity.ts';
 import type { Store } from '../db/store.ts';
 import { AppError, Unauthenticated } from '../errors.ts';
 import { secretMatches } from './api-app-rows.ts';
 import { covers, exists } from './authenticators.ts';
 import type { LoginLimits } from './login-limits.ts';
-import type { IdentityQueries } from './ports.ts';
+import type { AppReads, ClientState, IdentityQueries } from './ports.ts';
 import type { GenuineToken, TokenMint } from './tokens.ts';
 
 /** `basic` is true if the credentials were sent in the `Authorization` header. */
@@ -16,7 +15,7 @@ export interface ClientCredentials {
 }
 
 interface ClientPorts {
-  store: Store;
+  appReads: Pick<AppReads, 'clientState'>;
   limits: Pick<LoginLimits, 'clientFailed'>;
   debug: boolean;
   now: () => Date;
@@ -35,11 +34,11 @@ const NO_HASH = '0'.repeat(64);
 
 /** Throws a 401 `invalid_client`, a 403 if the address is not allowed, or a 429 after too many failures. */
 async function authenticateClient(
-  { store, limits, debug, now }: ClientPorts,
+  { appReads, limits, debug, now }: ClientPorts,
   { clientId, clientSecret, basic }: ClientCredentials,
   ip: string,
-): Promise<ApiAppRow> {
-  const app = isClientId(clientId) ? await store.read((tx) => tx.apps.find({ clientId })) : undefined;
+): Promise<ClientState> {
+  const app = isClientId(clientId) ? await appReads.clientState(clientId) : undefined;
   const right = secretMatches(clientSecret, app?.secretHash ?? NO_HASH);
   const previous = secretMatches(clientSecret, previousHash(app, now()) ?? NO_HASH);
   if (!app || !(right || previous) || !app.enabled || !exists(app, debug)) {
@@ -56,7 +55,7 @@ function isClientId(text: string): boolean {
   return /^[\w-]{1,64}$/.test(text);
 }
 
-function previousHash(app: ApiAppRow | undefined, now: Date): string | null | undefined {
+function previousHash(app: ClientState | undefined, now: Date): string | null | undefined {
   if (!app?.previousSecretExpiresAt || app.previousSecretExpiresAt <= now) return undefined;
   return app.previousSecretHash;
 }
@@ -70,6 +69,7 @@ class InvalidScope extends AppError {
 }
 
 interface OAuthPorts extends ClientPorts {
+  store: Store;
   queries: Pick<IdentityQueries, 'touchApp'>;
   accessTokens: TokenMint;
 }
@@ -133,7 +133,7 @@ export function createOAuth(ports: OAuthPorts): OAuth {
   };
 }
 
-function grantedScopes({ scopes }: ApiAppRow, requested = ''): readonly string[] {
+function grantedScopes({ scopes }: ClientState, requested = ''): readonly string[] {
   const wanted = [...new Set(requested.split(' ').filter(Boolean))];
   const missing = wanted.filter((scope) => !covers(scopes, scope));
   if (missing.length > 0) throw new InvalidScope(missing);

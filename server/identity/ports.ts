@@ -3,8 +3,10 @@ export type { AdminRow, ApiAppRow, AuditRow, SessionRow } from '../db/entities/i
 export type {
   AdminState,
   AppFilter,
+  AppReads,
   AppState,
   AuditFilter,
+  ClientState,
   IdentityQueries,
   LoginState,
   Part,

@@ -3,7 +3,7 @@ import { afterIntent } from './call-channel.ts';
 import { type DisputeAnswer, disputeActions } from './disputes/answer.ts';
 import type { ComplaintResult } from './channel.ts';
 import { type ApprovalView, refundApprovals, viewApproval, type Waits } from './exceptions/approvals.ts';
-import { capturePayment, closePayment, queryPayment, renewCredential } from './orders/order.ts';
+import { capturePayment, closePayment, queryPayment, type ReadAhead, renewCredential } from './orders/order.ts';
 import { takesMoney } from './core/transitions.ts';
 import { addAuditEntry } from './side-effects.ts';
 import type { KeyClaim } from './idempotency.ts';
@@ -70,8 +70,9 @@ export function paymentOperations(ports: Ports) {
     async payAs(by: PayingApp, request: PayRequest, claim?: KeyClaim): Promise<OrderView> {
       return show(await place(await payeeOf(ports, by), request, { claim }));
     },
-    async query(requester: Requester, orderNo: string): Promise<OrderView> {
-      const { order, stale, around } = await query(requester, orderNo);
+    readAhead: (orderNo: string): ReadAhead => ports.readShown(orderNo),
+    async query(requester: Requester, orderNo: string, ahead?: ReadAhead): Promise<OrderView> {
+      const { order, stale, around } = await query(requester, orderNo, ahead);
       if (around) return reading.show({ order, around, stale });
       // The order is read again: the query may have opened an exception (a case for an operator) without changing the
       // order's state.

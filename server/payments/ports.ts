@@ -2,6 +2,7 @@ import type { Channel, ChannelKind, Mode, Notification, PayWay } from './channel
 import type { OrderRow } from '../db/entities/orders.ts';
 
 import type { RefundRow } from '../db/entities/refunds.ts';
+import type { ShownOrder } from '../db/queries/orders.ts';
 import type { Store, Tx } from '../db/store.ts';
 import type { AppError } from '../errors.ts';
 import type { Audit } from '../identity/audit.ts';
@@ -111,6 +112,8 @@ export interface Ports {
   store: Store;
   /** Reads lists, exports and statistics from a database replica that may lag. Decisions about money never use it. */
   reports: Pick<Store, 'read'>;
+  /** Reads an order with its related rows from `store`, in one statement with the orders that other requests read. */
+  readShown: (orderNo: string) => Promise<ShownOrder | undefined>;
   channels: Channels;
   now: () => Date;
   recordEvent: (tx: Tx, event: NewEvent) => Promise<void>;

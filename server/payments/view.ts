@@ -12,7 +12,7 @@ import {
   listOrders,
   listRefunds,
   openExceptions,
-  orderShown,
+  type ShownOrder,
 } from '../db/queries/orders.ts';
 import type { ReadTx } from '../db/store.ts';
 import type { ExceptionKind, OrderStatus, RefundStatus } from '../domain.ts';
@@ -270,13 +270,13 @@ export interface PageOf<Item> {
 export function readPayments({
   store,
   reports,
+  readShown,
   publicUrl,
   now,
-}: Pick<Ports, 'store' | 'reports' | 'publicUrl' | 'now'>) {
+}: Pick<Ports, 'store' | 'reports' | 'readShown' | 'publicUrl' | 'now'>) {
   return {
     /** One order with its refunds, its newest open exception and, while it can be paid, its payment link or code. */
-    order: (requester: Requester, orderNo: string) =>
-      store.read(async (tx) => show(await findShown(tx, orderNo, requester.owner))),
+    order: (requester: Requester, orderNo: string) => findShown(readShown(orderNo), requester.owner).then(show),
     /** Like `order`, but for an order row that the caller has just written. */
     complete,
     /** Like `order`, but the caller has just read the order with its refunds, exceptions and fees. */
@@ -342,7 +342,7 @@ export function readPayments({
     // or has expired. In all other cases the database is not read again.
     const waits = order.captureState === 'pending' || order.nextCheckAt === null || order.expiresAt <= now();
     if (order.sequence <= 2 && order.paid === 0n && !waits) return show({ order });
-    return show(await store.read((tx) => findShown(tx, order.orderNo, 'any')));
+    return show(await findShown(readShown(order.orderNo), 'any'));
   }
 
   function show({ order, around, stale = false }: Shown): OrderView {
@@ -370,9 +370,11 @@ function nextOf<Row extends { createdAt: Date }>(
 }
 
 /** The order with its refunds, exceptions and fees; throws 404 if it does not exist or belongs to another owner. */
-export async function findShown(tx: ReadTx, orderNo: string, owner: Owner) {
-  const shown = await orderShown(tx, { orderNo, ...(owner === 'any' ? {} : owner) });
-  if (!shown) throw new NotFound('order');
+export async function findShown(reading: Promise<ShownOrder | undefined>, owner: Owner): Promise<ShownOrder> {
+  const shown = await reading;
+  // The statement reads the orders of several applications, so the owner is compared here.
+  const isVisible = shown && (owner === 'any' || shown.order.clientId === owner.clientId);
+  if (!isVisible) throw new NotFound('order');
   noteOrder(shown.order);
   return shown;
 }

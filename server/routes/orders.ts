@@ -308,7 +308,7 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
 }
 
 function buildRoutes(
-  { payAs, query, close, captureNow, refund, consoleClientId }: PaymentPorts,
+  { payAs, readAhead, query, close, captureNow, refund, consoleClientId }: PaymentPorts,
   { prefix, place, read, write, request, refundErrors }: typeof anyOrder | typeof ownOrder,
 ): RouteGroup {
   const router = routeGroup(prefix);
@@ -378,8 +378,10 @@ function buildRoutes(
    */
   router.get(
     '/query/:orderNo',
-    endpoint({ auth: read, params: OrderParams, returns: Order }, ({ params, caller, request: facts }) =>
-      query(requesterOf(caller, facts), params.orderNo),
+    endpoint(
+      { auth: read, params: OrderParams, returns: Order },
+      ({ params, caller, request: facts }, ahead) => query(requesterOf(caller, facts), params.orderNo, ahead),
+      (sent: { orderNo: string }) => readAhead(sent.orderNo),
     ),
   );
 

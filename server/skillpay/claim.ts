@@ -1,7 +1,7 @@
 // Claims. Before a process runs the handler of a paid order, it claims the order for a limited time, so that no other
 // process runs the handler too. This file also limits the retries, and the time for which a call waits for a result.
 import type { SkillOrderRow } from '../db/entities/skillpay.ts';
-import { offerPair } from '../db/queries/skillpay.ts';
+import { offerPairs } from '../db/queries/skillpay.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { NotFound } from '../errors.ts';
 import { later } from '../payments/core/plan.ts';
@@ -41,8 +41,12 @@ export async function lockPair(tx: Tx, orderNo: string): Promise<SkillPair> {
  * application. Throws NotFound.
  */
 export async function readPair(tx: ReadTx, orderNo: string, owner?: { clientId: string }): Promise<SkillPair> {
-  const pair = await offerPair(tx, owner ? { orderNo, clientId: owner.clientId } : { orderNo });
-  if (!pair) throw new NotFound('order');
+  return ownPair((await offerPairs(tx, [orderNo])).get(orderNo), owner);
+}
+
+/** Returns the offer; throws NotFound if there is none or if it belongs to another application. */
+export function ownPair(pair: SkillPair | undefined, owner?: { clientId: string }): SkillPair {
+  if (!pair || (owner && pair.skill.clientId !== owner.clientId)) throw new NotFound('order');
   return pair;
 }
 

@@ -1,5 +1,7 @@
 import type { ClosePayment, QueryPayment, Seen } from '../payments/orders/order.ts';
+import type { ProductRow } from '../db/entities/catalog.ts';
 import type { OrderRow } from '../db/entities/orders.ts';
+import type { ProductKey } from '../db/queries/catalog.ts';
 import type { Tx } from '../db/store.ts';
 import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { Outcome, PayWay } from '../payments/channel.ts';
@@ -11,6 +13,8 @@ import type { RefundIntent } from '../payments/core/open-refund.ts';
 import type { PaymentScheme } from './schemes/scheme.ts';
 import type { SignedTerms } from './schemes/x402.ts';
 import type { PaymentCodes } from './schemes/code.ts';
+
+import type { SkillPair } from './schemes/scheme.ts';
 
 export type { SkillCaller, SkillPair } from './schemes/scheme.ts';
 
@@ -54,6 +58,9 @@ export interface SkillPorts extends Pick<
   Ports,
   'store' | 'reports' | 'now' | 'recordEvent' | 'publicUrl' | 'patience' | 'checkpoint' | 'log'
 > {
+  /** Reads an offer or a product from `store`, in one statement with those that other requests read. */
+  readOffer: (orderNo: string) => Promise<SkillPair | undefined>;
+  readProduct: (key: ProductKey) => Promise<ProductRow | undefined>;
   payments: SkillPayments;
   channels: Pick<Channels, 'forNew' | 'forNewAmong' | 'forOrder'>;
   /** Job: confirms to Alipay that the payer's agent has received the content. */

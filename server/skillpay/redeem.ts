@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts';
 import { afterIntent } from '../payments/call-channel.ts';
 import { claimKey, digest, withIntentKey } from '../payments/idempotency.ts';
 import { type Redeemed, contentAnswer, failedBy, paymentRequired, refundedAnswer } from './answers.ts';
-import { type Claimed, LOOK_MS, isLive, isRefunded, pause, readPair } from './claim.ts';
+import { type Claimed, LOOK_MS, isLive, isRefunded, ownPair, pause, readPair } from './claim.ts';
 import { type Call, type Proof, firstFault } from './schemes/scheme.ts';
 import type { Fulfilment } from './fulfil.ts';
 import type { SuccessorOf } from './offer.ts';
@@ -58,7 +58,7 @@ export function redeemOffer(ports: SkillPorts, fulfilment: Fulfilment, successor
   const { store, payments, now } = ports;
 
   return async (caller, outTradeNo, request, call) => {
-    const stored = await store.read((tx) => readPair(tx, outTradeNo, caller));
+    const stored = ownPair(await ports.readOffer(outTradeNo), caller);
     // If the simulator is disabled, `forOrder` always throws for an order of the simulator. Thus the caller gets an
     // error instead of the content.
     if (stored.order.mode === 'simulator' && !ports.simulated) await ports.channels.forOrder(stored.order);

@@ -24,7 +24,7 @@ export async function skillsOnSale(store: Store, project: string, now: Date): Pr
  * skill of the project. Throws if the skill cannot be called.
  */
 export async function findSkill(
-  { store, debug, now }: Pick<SkillPorts, 'store' | 'debug' | 'now'>,
+  { store, readProduct, debug, now }: Pick<SkillPorts, 'store' | 'readProduct' | 'debug' | 'now'>,
   project: string,
   code: string | undefined,
 ): Promise<Skill> {
@@ -34,7 +34,7 @@ export async function findSkill(
     if (!one) throw new ResourceRequired();
     return one;
   }
-  const product = await store.read((tx) => tx.products.find({ project, code }));
+  const product = await readProduct({ project, code });
   if (!product || !isSkill(product)) throw new NotFound('resource');
   if (!product.enabled || !isOnSale(product, now()))
     throw new NotAllowed('not_on_sale', 'The resource is not on sale.');

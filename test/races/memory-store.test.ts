@@ -85,7 +85,7 @@ function someStatement(chance: Chance): Statement {
     (tx) => tx.orders.list({ nextCheckAt: at(30) }, { orderBy: { state: 'asc', orderNo: 'asc' }, offset: 1 }),
     (tx) => tx.orders.count({ merchantOrderNo }),
     (tx) =>
-      tx.orders.findWith<{ refunds: RefundRow; listed: OrderExceptionRow }>(
+      tx.orders.listWith<{ refunds: RefundRow; listed: OrderExceptionRow }>(
         { orderNo, state: states },
         {
           refunds: { table: 'refunds', by: 'orderNo', orderBy: { createdAt: 'asc', refundNo: 'desc' } },

@@ -1,4 +1,5 @@
 import type { ExecutionContext } from 'ava';
+import { createReadShown } from '../../server/db/queries/orders.ts';
 import { createCatalog, type Catalog } from '../../server/catalog/catalog.ts';
 import { createEffects } from '../../server/catalog/effects.ts';
 import { alipayKind as alipay } from '../../server/channels/alipay/kind.ts';
@@ -90,6 +91,7 @@ export async function catalogWorld(
   const base = {
     store,
     reports: store,
+    readShown: createReadShown(store),
     now,
     recordEvent,
     audit,

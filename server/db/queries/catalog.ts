@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
 import { randomUUID } from 'node:crypto';
 import type { CoinAccountRow, CoinEntryRow, CoinRow, PayerRow, ProductRow, ProjectRow } from '../entities/catalog.ts';
-import type { ReadTx, Tx } from '../store.ts';
+import { batchedRead } from '../batched-reads.ts';
+import type { ReadTx, Store, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
@@ -35,6 +36,21 @@ export async function admission(
                    on conflict (project, user_id) do nothing)
     select enabled, coalesce((select status from payer), 'active') as status from project`;
   return row;
+}
+
+export type ProductKey = Pick<ProductRow, 'project' | 'code'>;
+
+/** Creates the function that reads one product, together with the products of other requests. */
+export function createReadProduct(store: Pick<Store, 'read'>): (key: ProductKey) => Promise<ProductRow | undefined> {
+  const idOf = ({ project, code }: ProductKey) => `${project} ${code}`;
+  return batchedRead({
+    idOf,
+    read: async (keys: readonly ProductKey[]) => {
+      const [project, code] = [keys.map((one) => one.project), keys.map((one) => one.code)];
+      const rows = await store.read((tx) => tx.products.list({ project, code }));
+      return new Map(rows.map((row) => [idOf(row), row]));
+    },
+  });
 }
 
 /** Decrements the stock of a product. Returns false if the product is sold out or no longer has this version. */

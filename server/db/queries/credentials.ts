@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Mode, PayWay } from '../../domain.ts';
-import type { ReadTx, Tx } from '../store.ts';
+import { batchedRead } from '../batched-reads.ts';
+import type { ReadTx, Store, Tx } from '../store.ts';
 
 /**
  * The current configuration version of a channel, and whether the channel is enabled. Each use of the channel reads it
@@ -16,18 +17,32 @@ export interface CurrentVersion {
   trustRevision: number;
 }
 
-/** The current configuration versions of a project's channels. */
-export async function currentVersions(
-  tx: ReadTx,
-  project: string,
-  payWays: readonly PayWay[],
-): Promise<ReadonlyMap<PayWay, CurrentVersion>> {
-  const rows = await tx.sql<CurrentVersion & { payWay: PayWay }>`
-    select s.pay_way, c.id as config_id, c.version, c.mode, c.account, c.missing, s.enabled, s.trust_revision
+type CurrentVersions = ReadonlyMap<PayWay, CurrentVersion>;
+
+/**
+ * Creates the function that reads the current configuration versions of a project's channels. Several requests share
+ * one statement (`batchedRead`).
+ */
+export function createCurrentVersions(store: Pick<Store, 'read'>): (project: string) => Promise<CurrentVersions> {
+  const readVersions = batchedRead({
+    idOf: String,
+    read: (projects: readonly string[]) => store.read((tx) => versionsOf(tx, projects)),
+  });
+  return async (project) => (await readVersions(project)) ?? new Map();
+}
+
+async function versionsOf(tx: ReadTx, projects: readonly string[]): Promise<ReadonlyMap<string, CurrentVersions>> {
+  const rows = await tx.sql<CurrentVersion & { project: string; payWay: PayWay }>`
+    select s.project, s.pay_way, c.id as config_id, c.version, c.mode, c.account, c.missing, s.enabled, s.trust_revision
       from channel_states s
       join channel_configs c on c.project = s.project and c.pay_way = s.pay_way and c.version = s.version
-     where s.project = ${project} and s.pay_way = any(${payWays})`;
-  return new Map(rows.map(({ payWay, ...version }) => [payWay, version]));
+     where s.project = any(${projects})`;
+  const found = new Map<string, Map<PayWay, CurrentVersion>>();
+  for (const { project, payWay, ...version } of rows) {
+    const versions = found.get(project) ?? new Map<PayWay, CurrentVersion>();
+    found.set(project, versions.set(payWay, version));
+  }
+  return found;
 }
 
 /** A configuration version without its secrets. */

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Role } from '../../domain.ts';
 import type { AdminRow, ApiAppRow, AuditRow, LimitUseRow, SessionRow } from '../entities/identity.ts';
 import type { RequestKey, KeptKey } from '../entities/orders.ts';
+import { batchedRead } from '../batched-reads.ts';
 import type { ReadTx, Store, Tx } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
@@ -22,6 +23,28 @@ export type AppState = Pick<
   | 'latePayment'
   | 'limits'
 > & { lastUsedAt: Date | null; revoked: boolean; kept: KeptKey | null };
+
+/** A token of an application, and the Idempotency-Key of its request, whose stored result is read too. */
+export interface AppToken {
+  clientId: string;
+  jti: string;
+  requestKey?: RequestKey | undefined;
+}
+
+/** The data about an application that the issue of a token reads. */
+export type ClientState = Pick<
+  ApiAppRow,
+  | 'clientId'
+  | 'secretHash'
+  | 'previousSecretHash'
+  | 'previousSecretExpiresAt'
+  | 'kind'
+  | 'scopes'
+  | 'enabled'
+  | 'generation'
+  | 'allowedIps'
+  | 'lastUsedAt'
+>;
 
 /** The state of an administrator and of one session. Every request of the administrator reads it. */
 export type AdminState = Pick<AdminRow, 'id' | 'username' | 'projects' | 'enabled' | 'generation'> & {
@@ -75,8 +98,7 @@ export interface AuditFilter extends Part {
 }
 
 export interface IdentityQueries extends SessionQueries {
-  /** With `requestKey`, also reads the stored result for this Idempotency-Key of the application. */
-  appState(tx: ReadTx, clientId: string, jti: string, requestKey?: RequestKey): Promise<AppState | undefined>;
+  createAppReads(store: Pick<Store, 'read'>): AppReads;
   adminState(tx: ReadTx, id: string, jti: string): Promise<AdminState | undefined>;
   loginState(tx: ReadTx, username: string, addressKey: string): Promise<LoginState>;
   apps(tx: ReadTx, filter: AppFilter): Promise<ApiAppRow[]>;
@@ -86,6 +108,13 @@ export interface IdentityQueries extends SessionQueries {
   auditAfter(tx: ReadTx, after: bigint, limit: number): Promise<AuditRow[]>;
   /** Stores when an application was last used. The stored time changes at most once a minute. */
   touchApp(tx: Tx, clientId: string, at: Date): Promise<void>;
+}
+
+/** Each function reads with one statement for several requests (`batchedRead`). */
+export interface AppReads {
+  /** The application of a token. undefined = there is no such application. */
+  appState(token: AppToken): Promise<AppState | undefined>;
+  clientState(clientId: string): Promise<ClientState | undefined>;
 }
 
 export interface SessionQueries {
@@ -101,7 +130,7 @@ export interface SessionQueries {
 }
 
 export const identityQueries: IdentityQueries = {
-  appState,
+  createAppReads,
   adminState,
   loginState,
   apps,
@@ -116,30 +145,68 @@ export const identityQueries: IdentityQueries = {
   deleteExpiredSessions: (store, goesOn) => deleteExpired(store, 'sessions', goesOn),
 };
 
-type AppStateRow = Omit<AppState, 'kept'> & {
-  kept: (Omit<KeptKey, 'leasedUntil'> & { leasedUntil: string | null }) | null;
+function createAppReads(store: Pick<Store, 'read'>): AppReads {
+  const readApp = batchedRead({
+    idOf: ({ clientId }: AppToken) => clientId,
+    read: (tokens) => store.read((tx) => appsOf(tx, tokens)),
+  });
+  const readClient = batchedRead({
+    idOf: String,
+    read: (clientIds: readonly string[]) => store.read((tx) => clientsOf(tx, clientIds)),
+  });
+  return {
+    async appState(token) {
+      const app = await readApp(token);
+      return app && { ...app, revoked: app.revoked.includes(token.jti), kept: keptOf(app, token.requestKey) };
+    },
+    clientState: readClient,
+  };
+}
+
+type FoundApp = Omit<AppState, 'revoked' | 'kept'> & {
+  /** The ids of the revoked tokens among all tokens of the statement. */
+  revoked: string[];
+  /** The results stored under the Idempotency-Keys of this application's requests. */
+  kept: (Omit<KeptKey, 'leasedUntil'> & RequestKey & { leasedUntil: string | null })[] | null;
 };
 
-/** All facts are read in one statement that uses primary keys. */
-async function appState(
-  tx: ReadTx,
-  clientId: string,
-  jti: string,
-  requestKey?: RequestKey,
-): Promise<AppState | undefined> {
-  const kept = requestKey
-    ? sql`(select json_build_object('fingerprint', k.fingerprint, 'intentNo', k.intent_no, 'state', k.state,
-                'leasedUntil', k.leased_until, 'status', k.status, 'body', k.body)
-             from idempotency_keys k
-            where k.scope = 'app:' || client_id and k.route = ${requestKey.route} and k.key = ${requestKey.key})`
-    : sql`null`;
-  const [row] = await tx.sql<AppStateRow>`
+/** Reads all facts in one statement that uses primary keys. */
+async function appsOf(tx: ReadTx, tokens: readonly AppToken[]): Promise<ReadonlyMap<string, FoundApp>> {
+  const keyed = tokens.flatMap(({ clientId, requestKey }) => (requestKey ? [{ clientId, ...requestKey }] : []));
+  const kept = sql`
+    (select json_agg(json_build_object('route', k.route, 'key', k.key, 'fingerprint', k.fingerprint,
+              'intentNo', k.intent_no, 'state', k.state, 'leasedUntil', k.leased_until, 'status', k.status, 'body', k.body))
+       from unnest(${valuesOf(keyed, 'clientId')}::text[], ${valuesOf(keyed, 'route')}::text[],
+              ${valuesOf(keyed, 'key')}::text[]) as sent (client_id, route, key)
+       join idempotency_keys k
+         on k.scope = 'app:' || sent.client_id and k.route = sent.route and k.key = sent.key
+      where sent.client_id = a.client_id)`;
+  const rows = await tx.sql<FoundApp>`
     select client_id, name, project, kind, scopes, enabled, generation, allowed_ips, rate_limit, late_payment, limits,
-           last_used_at, exists(select 1 from revoked_tokens where jti = ${jti}) as revoked, ${kept} as kept
-      from api_apps where client_id = ${clientId}`;
-  if (!row?.kept) return row as AppState | undefined;
-  const { leasedUntil } = row.kept;
-  return { ...row, kept: { ...row.kept, leasedUntil: leasedUntil === null ? null : new Date(leasedUntil) } };
+           last_used_at, array(select jti::text from revoked_tokens where jti = any(${valuesOf(tokens, 'jti')})) as revoked,
+           ${keyed.length > 0 ? kept : sql`null`} as kept
+      from api_apps a where client_id = any(${valuesOf(tokens, 'clientId')})`;
+  return new Map(rows.map((row) => [row.clientId, row]));
+}
+
+function valuesOf<Row extends object, Name extends keyof Row>(rows: readonly Row[], name: Name): Row[Name][] {
+  return rows.map((row) => row[name]);
+}
+
+function keptOf({ kept }: FoundApp, requestKey: RequestKey | undefined): KeptKey | null {
+  const found = kept?.find(({ route, key }) => route === requestKey?.route && key === requestKey.key);
+  if (!found) return null;
+  const { leasedUntil, fingerprint, intentNo, state, status, body } = found;
+  const until = leasedUntil === null ? null : new Date(leasedUntil);
+  return { fingerprint, intentNo, state, leasedUntil: until, status, body };
+}
+
+async function clientsOf(tx: ReadTx, clientIds: readonly string[]): Promise<ReadonlyMap<string, ClientState>> {
+  const rows = await tx.sql<ClientState>`
+    select client_id, secret_hash, previous_secret_hash, previous_secret_expires_at, kind, scopes, enabled, generation,
+           allowed_ips, last_used_at
+      from api_apps where client_id = any(${clientIds})`;
+  return new Map(rows.map((row) => [row.clientId, row]));
 }
 
 const BOUNDS = sql`a.role, a.projects, coalesce(f.enabled_at is not null, false) as has_factor`;

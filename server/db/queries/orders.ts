@@ -4,7 +4,8 @@ import type { OrderFeeRow } from '../entities/bills.ts';
 import { IN_WHOLE_UNITS, ORDER_STATUS, type OrderExceptionRow, type OrderRow } from '../entities/orders.ts';
 import type { RefundRow } from '../entities/refunds.ts';
 import type { Sql } from '../kysely.ts';
-import type { ReadTx } from '../store.ts';
+import { batchedRead } from '../batched-reads.ts';
+import type { ReadTx, Store } from '../store.ts';
 import { allOf, equalities, newestFirst, type Position } from './lists.ts';
 import { type Projects, ofProjects } from './project-scope.ts';
 
@@ -163,29 +164,45 @@ export interface Around {
   fees: ReadonlyMap<string, OrderFeeRow>;
 }
 
-/** Reads an order with its related rows in one statement. */
-export async function orderShown(
-  tx: ReadTx,
-  where: { orderNo: string; clientId?: string },
-): Promise<{ order: OrderRow; around: Around } | undefined> {
-  const found = await tx.orders.findWith<{
+/** An order with its related rows. */
+export interface ShownOrder {
+  order: OrderRow;
+  around: Around;
+}
+
+/** Reads orders with their related rows in one statement. */
+export async function ordersShown(tx: ReadTx, orderNos: readonly string[]): Promise<ReadonlyMap<string, ShownOrder>> {
+  const rows = await tx.orders.listWith<{
     refunds: RefundRow;
     exceptions: OrderExceptionRow;
     fees: OrderFeeRow;
-  }>(where, {
-    refunds: { table: 'refunds', by: 'orderNo', orderBy: { createdAt: 'asc', refundNo: 'asc' } },
-    exceptions: {
-      table: 'exceptions',
-      by: 'orderNo',
-      where: { state: 'open' },
-      orderBy: { createdAt: 'asc' },
+  }>(
+    { orderNo: orderNos },
+    {
+      refunds: { table: 'refunds', by: 'orderNo', orderBy: { createdAt: 'asc', refundNo: 'asc' } },
+      exceptions: {
+        table: 'exceptions',
+        by: 'orderNo',
+        where: { state: 'open' },
+        orderBy: { createdAt: 'asc' },
+      },
+      fees: { table: 'orderFees', by: 'orderNo' },
     },
-    fees: { table: 'orderFees', by: 'orderNo' },
+  );
+  const shown = new Map<string, ShownOrder>();
+  for (const { refunds, exceptions, fees, ...order } of rows) {
+    const byRefund = new Map(fees.map((fee) => [fee.refundNo, fee]));
+    shown.set(order.orderNo, { order: order as OrderRow, around: { refunds, exceptions, fees: byRefund } });
+  }
+  return shown;
+}
+
+/** Creates the function that reads one order with its related rows, together with the orders of other requests. */
+export function createReadShown(store: Pick<Store, 'read'>): (orderNo: string) => Promise<ShownOrder | undefined> {
+  return batchedRead({
+    idOf: String,
+    read: (orderNos: readonly string[]) => store.read((tx) => ordersShown(tx, orderNos)),
   });
-  if (!found) return undefined;
-  const { refunds, exceptions, fees, ...order } = found;
-  const byRefund = new Map(fees.map((fee) => [fee.refundNo, fee]));
-  return { order: order as OrderRow, around: { refunds, exceptions, fees: byRefund } };
 }
 
 /** The fees that bills contain, by order number and refund number. An empty refund number is the fee of the payment. */

@@ -2,21 +2,36 @@ import { sql } from 'kysely';
 import type { Mode } from '../../domain.ts';
 import type { OrderRow } from '../entities/orders.ts';
 import type { SkillOrderRow } from '../entities/skillpay.ts';
-import type { ReadTx } from '../store.ts';
+import { batchedRead } from '../batched-reads.ts';
+import type { ReadTx, Store } from '../store.ts';
 import { ofProjects, type Projects } from './project-scope.ts';
 
-/** Reads a pay-per-call offer (the order for one paid call of a skill); with `clientId`, only of that application. */
-export async function offerPair(
-  tx: ReadTx,
-  where: { orderNo: string; clientId?: string },
-): Promise<{ order: OrderRow; skill: SkillOrderRow } | undefined> {
-  const found = await tx.skillOrders.findWith<{ orders: OrderRow }>(where, {
-    orders: { table: 'orders', by: 'orderNo' },
+/** A pay-per-call offer: the order for one paid call of a skill, and its pay-per-call row. */
+export interface OfferPair {
+  order: OrderRow;
+  skill: SkillOrderRow;
+}
+
+/** Reads pay-per-call offers by order number in one statement. */
+export async function offerPairs(tx: ReadTx, orderNos: readonly string[]): Promise<ReadonlyMap<string, OfferPair>> {
+  const rows = await tx.skillOrders.listWith<{ orders: OrderRow }>(
+    { orderNo: orderNos },
+    { orders: { table: 'orders', by: 'orderNo' } },
+  );
+  const pairs = new Map<string, OfferPair>();
+  for (const { orders, ...skill } of rows) {
+    const [order] = orders;
+    if (order) pairs.set(order.orderNo, { order, skill: skill as SkillOrderRow });
+  }
+  return pairs;
+}
+
+/** Creates the function that reads one offer, together with the offers of other requests. */
+export function createReadOffer(store: Pick<Store, 'read'>): (orderNo: string) => Promise<OfferPair | undefined> {
+  return batchedRead({
+    idOf: String,
+    read: (orderNos: readonly string[]) => store.read((tx) => offerPairs(tx, orderNos)),
   });
-  if (!found) return undefined;
-  const { orders, ...skill } = found;
-  const [order] = orders;
-  return order && { order, skill: skill as SkillOrderRow };
 }
 
 /** Counts the pay-per-call offers of an application that are not paid and have not expired. */

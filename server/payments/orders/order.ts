@@ -1,5 +1,5 @@
 import type { OrderRow } from '../../db/entities/orders.ts';
-import type { Around } from '../../db/queries/orders.ts';
+import type { Around, ShownOrder } from '../../db/queries/orders.ts';
 import type { Tx } from '../../db/store.ts';
 import type { CloseReason } from '../../domain.ts';
 import { inSpan } from '../../work.ts';
@@ -54,7 +54,10 @@ export interface Seen {
 }
 
 /** Returns an order. If it is open, the channel is queried first, and an expired payment link is renewed. */
-export type QueryPayment = (requester: Requester, orderNo: string) => Promise<Seen>;
+export type QueryPayment = (requester: Requester, orderNo: string, ahead?: ReadAhead) => Promise<Seen>;
+
+/** The read of the order, if it began while the caller was authenticated. */
+export type ReadAhead = Promise<ShownOrder | undefined>;
 
 /** Creates the function that queries orders. */
 export function queryPayment(ports: Ports): QueryPayment {
@@ -66,13 +69,13 @@ export function queryPayment(ports: Ports): QueryPayment {
     return { ...seen, order: await renew(seen.order, via) };
   }
 
-  return async (requester, orderNo) => {
-    const { order, around } = await ports.store.read((tx) => findShown(tx, orderNo, requester.owner));
+  return async (requester, orderNo, ahead) => {
+    const { order, around } = await findShown(ahead ?? ports.readShown(orderNo), requester.owner);
     const now = ports.now();
     if (!isOpen(order.state) || (isFresh(order, now) && !canRenew(order, now))) return { order, stale: false, around };
     const refreshed = await within(ports.patience.query, look(order, { cause: 'query', actor: requester.actor }));
     if (refreshed) return refreshed;
-    return { ...(await ports.store.read((tx) => findShown(tx, orderNo, requester.owner))), stale: true };
+    return { ...(await findShown(ports.readShown(orderNo), requester.owner)), stale: true };
   };
 }
 

@@ -1,3 +1,4 @@
+import { createReadShown } from '../../../server/db/queries/orders.ts';
 import { CommitUnknown } from '../../../server/errors.ts';
 import type { ReadTx, Store, Tx } from '../../../server/db/store.ts';
 import { alipayKind } from '../../../server/channels/alipay/kind.ts';
@@ -135,6 +136,7 @@ function portsOf(
   return {
     store,
     reports: store,
+    readShown: createReadShown(store),
     now,
     channels: {
       forNew: async () => active,

@@ -61,13 +61,15 @@ export class MemoryTable {
     return undefined;
   }
 
-  async findWith(where: Where, beside: Readonly<Record<string, Beside>>): Promise<AnyRow | undefined> {
-    const row = await this.find(where);
-    if (!row) return undefined;
-    const lists: Record<string, readonly AnyRow[]> = {};
-    for (const [name, { table, by, where: only, orderBy = {} }] of Object.entries(beside))
-      lists[name] = await this.#others(table).list({ ...only, [by]: row[by] }, { orderBy });
-    return { ...row, ...lists };
+  async listWith(where: Where, beside: Readonly<Record<string, Beside>>): Promise<AnyRow[]> {
+    const found: AnyRow[] = [];
+    for (const row of await this.list(where)) {
+      const lists: Record<string, readonly AnyRow[]> = {};
+      for (const [name, { table, by, where: only, orderBy = {} }] of Object.entries(beside))
+        lists[name] = await this.#others(table).list({ ...only, [by]: row[by] }, { orderBy });
+      found.push({ ...row, ...lists });
+    }
+    return found;
   }
 
   lock(where: Where): Promise<AnyRow | undefined> {

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { createReadShown } from '../../../server/db/queries/orders.ts';
 import { alipayKind } from '../../../server/channels/alipay/kind.ts';
 import { paypalKind } from '../../../server/channels/paypal/kind.ts';
 import { wechatKind } from '../../../server/channels/wechat/kind.ts';
@@ -97,6 +98,7 @@ export class Replica {
     const ports: Ports = {
       store,
       reports: store,
+      readShown: createReadShown(store),
       now,
       channels: channelsOf(world, (channel) => this.#change(channel)),
       recordEvent: async (tx, { object: payload, notifyUrl = null, since: _since, ...named }) => {

@@ -50,7 +50,7 @@ test('a read transaction exposes no write at run time', async (t) => {
     const names = Object.getOwnPropertyNames(Object.getPrototypeOf(tx)).filter((name) => name !== 'constructor');
     t.is(names.length, 47);
     for (const name of names)
-      t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'findWith', 'list', 'rows'], name);
+      t.deepEqual(methodsOf(tx[name as keyof ReadTx]), ['count', 'find', 'list', 'listWith', 'rows'], name);
     const writes = [
       `update revoked_tokens set owner = 'x'`,
       ` DELETE from revoked_tokens`,
