@@ -36,21 +36,21 @@ export async function appendEvent(
   tx: Tx,
   event: EventDraft,
 ): Promise<{ sequence: bigint; deliveryId: string | null } | undefined> {
-  const [taken] = await tx.sql<{ sequence: bigint }>`
-    select case when cast(pg_advisory_xact_lock_shared(${APPENDING}::int, cast(s.last % ${KEYS}::bigint as integer)) as text) is not null
-             then nextval('events_sequence_seq') end as sequence
-      from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s`;
-  const { sequence } = taken!;
   const { type, objectNo, dedupe, clientId, notifyUrl, createdAt } = event;
-  const [written] = await tx.sql<{ id: string; deliveryId: string | null }>`
-    with recorded as (
+  const [written] = await tx.sql<{ sequence: bigint; deliveryId: string | null }>`
+    with taken as materialized (
+        select case when cast(pg_advisory_xact_lock_shared(${APPENDING}::int, cast(s.last % ${KEYS}::bigint as integer)) as text) is not null
+                 then nextval('events_sequence_seq') end as sequence
+          from (select last_value - case when is_called then 0 else 1 end as last from events_sequence_seq) s),
+      recorded as (
         insert into events (sequence, id, type, client_id, project, object_no, dedupe, payload, notify_url, trace_parent, created_at)
-        select ${sequence}::bigint, ${event.id}, ${type}, ${clientId}, ${event.project}, ${objectNo}, ${dedupe},
+        select taken.sequence, ${event.id}, ${type}, ${clientId}, ${event.project}, ${objectNo}, ${dedupe},
                ${asJson(event.payload)}, ${notifyUrl}, ${event.traceParent}, ${createdAt}::timestamptz
+          from taken
          -- One day of tolerance for different clocks of replicas.
          where not exists (select 1 from events e where e.object_no = ${objectNo} and e.type = ${type} and e.dedupe = ${dedupe}
                               and e.created_at >= ${event.since}::timestamptz - interval '1 day')
-        on conflict do nothing returning id),
+        on conflict do nothing returning id, sequence),
       sent as (
         insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
         select gen_random_uuid(), recorded.id, ${clientId}, case when ${notifyUrl}::text is null then 'webhook' else 'order' end,
@@ -59,8 +59,8 @@ export async function appendEvent(
             on w.client_id = ${clientId} and w.enabled and (cardinality(w.types) = 0 or ${type} = any (w.types))
          where coalesce(${notifyUrl}::text, w.url) is not null
         returning id)
-    select recorded.id, (select sent.id from sent) as delivery_id from recorded`;
-  return written && { sequence, deliveryId: written.deliveryId };
+    select recorded.sequence, (select sent.id from sent) as delivery_id from recorded`;
+  return written;
 }
 
 /**
