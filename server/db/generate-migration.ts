@@ -13,6 +13,7 @@ const statements = sql
   .split(/;\n/)
   .map((one) => one.trim().replace(/;$/, ''))
   .filter(Boolean)
+  .map(aligned)
   .flatMap(divided);
 const lines = statements.map((one) => `  \`${one}\`,`).join('\n');
 writeFileSync(
@@ -38,6 +39,21 @@ export class Initial extends Migration {
 }
 `,
 );
+
+/**
+ * Sorts the columns of a table by their alignment: 8 bytes, 4 bytes, others. In the sequence of the entity PostgreSQL
+ * would fill up to seven bytes before many columns of every row.
+ */
+function aligned(statement: string): string {
+  const [, head, list, end] = /^(create table "\w+" \()(.*?)((?:, primary key \([^)]+\))?\))$/.exec(statement) ?? [];
+  if (list === undefined) return statement;
+  const columns = list.split(/, (?="\w+" )/);
+  const rank = (column: string) => {
+    const type = / (\w+)/.exec(column)![1]!;
+    return ['bigint', 'bigserial', 'timestamptz'].includes(type) ? 0 : ['int', 'date'].includes(type) ? 1 : 2;
+  };
+  return head + columns.toSorted((one, other) => rank(one) - rank(other)).join(', ') + end;
+}
 
 /**
  * Changes the SQL of a monthly table so that it is partitioned. Only the partitions have indexes, because a unique

@@ -3,7 +3,7 @@
 
 import { createHmac, randomBytes } from 'node:crypto';
 import type { DeliveryRow, EventRow, WebhookRow } from '../db/entities/events.ts';
-import { cancelDeliveries } from '../db/queries/events.ts';
+import { type Try, cancelDeliveries, lastTry } from '../db/queries/events.ts';
 import type { Tx } from '../db/store.ts';
 import { type Work, inSpan, noteWork, traceParent } from '../work.ts';
 import type { EventPorts, SecretEncryption } from './ports.ts';
@@ -27,14 +27,6 @@ export function signedHeaders(
   return { 'webhook-id': id, 'webhook-timestamp': timestamp, 'webhook-signature': signatures.join(' ') };
 }
 
-interface Attempt {
-  at: Date;
-  /** The HTTP status of the receiver's response; null if there was no complete response. */
-  status: number | null;
-  error: string | null;
-  durationMs: number;
-}
-
 export type Message = Omit<EventRow, 'notifyUrl' | 'dedupe'>;
 
 /** Sends an event once, signed with every secret. Never throws: an error is returned in the result. */
@@ -43,7 +35,7 @@ export async function attempt(
   url: string,
   event: Message,
   secrets: readonly string[],
-): Promise<Attempt> {
+): Promise<Try> {
   const at = now();
   const body = JSON.stringify(viewEvent(event));
   const parent = traceParent();
@@ -188,7 +180,7 @@ async function prepare(tx: Tx, ports: EventPorts, id: string) {
   return undefined;
 }
 
-async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date): Promise<void> {
+async function settle(tx: Tx, delivery: DeliveryRow, tried: Try, now: Date): Promise<void> {
   const { id, url, clientId } = delivery;
   const isGone = tried.status === GONE && delivery.target === 'webhook';
   // The webhook is always locked before the delivery (server/README.md, "Locks"). If two deliveries receive 410 at the
@@ -196,9 +188,11 @@ async function settle(tx: Tx, delivery: DeliveryRow, tried: Attempt, now: Date):
   if (isGone) await tx.webhooks.lock({ clientId });
   const current = await tx.deliveries.lock({ id });
   if (!current) return;
-  await tx.deliveryAttempts.insert({ deliveryId: id, ...tried });
   const attempts = current.attempts + 1;
-  const seen = { url, attempts, lastStatus: tried.status, lastError: tried.error, leasedUntil: null };
+  const last = { lastAt: tried.at, lastMs: tried.durationMs, lastStatus: tried.status, lastError: tried.error };
+  const seen = { url, attempts, ...last, leasedUntil: null };
+  const earlier = current.state === 'delivered' ? tried : lastTry(current);
+  if (earlier) await tx.deliveryAttempts.insert({ deliveryId: id, ...earlier });
   // A lease reserves a delivery for one replica for a limited time. If the lease expired, another replica may have sent
   // the same event successfully. A later failure must not overwrite that success.
   if (current.state === 'delivered') return void (await tx.deliveries.update({ id }, { attempts }));

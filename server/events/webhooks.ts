@@ -123,16 +123,15 @@ export function webhookOperations(ports: EventPorts) {
         attempts: 1,
         nextAttemptAt: null,
         leasedUntil: null,
+        lastAt: tried.at,
+        lastMs: tried.durationMs,
         lastStatus: tried.status,
         lastError: tried.error,
         createdAt: tried.at,
         finishedAt: now(),
       };
-      await store.transaction(async (tx) => {
-        await tx.deliveries.insert(delivery);
-        await tx.deliveryAttempts.insert({ deliveryId: delivery.id, ...tried });
-      });
-      return viewDelivery({ delivery, type: event.type, tries: [{ id: 0n, deliveryId: delivery.id, ...tried }] });
+      await store.transaction((tx) => tx.deliveries.insert(delivery));
+      return viewDelivery({ delivery, type: event.type, tries: [tried] });
     },
 
     deliveries: (filter: DeliveryFilter, after: Position | undefined, limit: number) =>
@@ -166,6 +165,8 @@ export function webhookOperations(ports: EventPorts) {
           attempts: waiting?.attempts ?? 0,
           nextAttemptAt: at,
           leasedUntil: waiting?.leasedUntil ?? null,
+          lastAt: waiting?.lastAt ?? null,
+          lastMs: waiting?.lastMs ?? null,
           lastStatus: waiting?.lastStatus ?? null,
           lastError: waiting?.lastError ?? null,
           createdAt: waiting?.createdAt ?? at,

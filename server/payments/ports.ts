@@ -104,8 +104,10 @@ interface ReceivedMessage {
   status: number;
   request: string;
   answer: string;
-  /** The result of handling the message, and the account whose key verified the message. */
+  /** The result of handling the message. */
   note: string;
+  /** The account whose key verified the message. */
+  verifiedBy: string;
 }
 
 export interface Ports {

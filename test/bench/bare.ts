@@ -174,7 +174,7 @@ const OFFER = `insert into skill_orders (order_no, client_id, project, resource,
 const INSERT = `insert into orders (order_no, kind, client_id, project, mode, pay_way, account, config_version, scene,
   subject, amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded,
   refunding, overrun, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at)
-  values ($1, 'payment', $2, $3, 'simulator', 'alipay', '1', 1, 'qr', $4, $5, 'CNY', '', false, '{}', 'created', false,
+  values ($1, 'payment', $2, $3, 'simulator', 'alipay', '1', 1, 'qr', $4, $5, 'CNY', '', false, '', 'created', false,
   false, 0, 0, 0, 0, 1, 1, 0, 0, 0, $6, $6, $7)`;
 const HISTORY = `insert into transitions (order_no, sequence, from_state, to_state, rule, cause, actor, at)
   values ($1, $2, $3, $4, $5, 'place', $6, $7)`;

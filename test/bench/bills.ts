@@ -79,7 +79,7 @@ async function seed({ sql, clientId }: Service, payWay: PayWay, bill: BenchBill,
          paid, paid_at, refunded, refunding, overrun, channel_trade_no, sequence, place_tries, absent_count, captures, checks,
          created_at, sent_at, expires_at)
        select 'P20260301000000' || lpad(n::text, 10, '0'), 'payment', $1, 'default', 'live', $2, $3, 1, 'qr', 'Two coffees',
-         'goods', 'user-' || n % 997, amount, $4, '', false, '{}', 'paid', false, false,
+         'goods', 'user-' || n % 997, amount, $4, '', false, '', 'paid', false, false,
          case when n % ${WRONG_EVERY} = 0 then amount + 1 else amount end, at, 0, 0, 0,
          '42000012342026030100' || lpad(n::text, 9, '0'), 2, 1, 0, 0, 0, at, at, at + interval '2 hours'
          from (select n, 1000 + n % 9000 as amount, timestamptz '2026-03-01 08:05:00Z' as at

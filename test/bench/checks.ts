@@ -164,7 +164,7 @@ async function insertDue({ sql }: Service, { alipay, wechat }: Backlog): Promise
        refunding, overrun, sequence, place_tries, absent_count, captures, checks, next_check_at, created_at, sent_at,
        expires_at)
      select 'P' || n, 'payment', 'bench', 'default', 'simulator', pay_way, cast(first + place % accounts as text),
-            place % accounts + 1, 'qr', 'Two coffees', 1250, 'CNY', '', false, '{}', 'pending', false, false, 0, 0, 0, 0, 1,
+            place % accounts + 1, 'qr', 'Two coffees', 1250, 'CNY', '', false, '', 'pending', false, false, 0, 0, 0, 0, 1,
             1, 0, 0, ${CHECKS}, now() - interval '1 minute' + n * interval '1 microsecond', now(), now(),
             now() + interval '2 hours'
        from (select row_number() over (order by place * share) as n, o.*

@@ -44,7 +44,7 @@ async function seedPart({ sql, clientId }: Service, first: number, last: number)
        amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, paid_at, closed_at, refunded, refunding,
        overrun, channel_trade_no, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at)
      select order_no, 'payment', $3, 'default', 'simulator', 'alipay', '1', 1, 'qr', 'Two coffees', 'goods', 'user-' || n % 997, amount, 'CNY',
-       '', false, '{}', case when is_paid then 'paid' else 'closed' end, false, false, case when is_paid then amount else 0 end,
+       '', false, '', case when is_paid then 'paid' else 'closed' end, false, false, case when is_paid then amount else 0 end,
        case when is_paid then at end, case when is_paid then null else at end, 0, 0, 0, case when is_paid then 'T' || n end, 2, 1, 0, 0, 0, at, at, at
        from ${orders}`,
     [first, last, clientId],

@@ -161,7 +161,7 @@ async function insertOrders(sql: Service['sql'], prefix: string, n: number, dueA
        refunding, overrun, sequence, place_tries, absent_count, captures, checks, next_check_at, created_at, sent_at,
        expires_at)
      select '${prefix}' || n, 'payment', 'bench', 'default', 'simulator', (array['alipay', 'wechat', 'paypal'])[n % 3 + 1],
-            '1', 1, 'qr', 'Two coffees', 1250, 'CNY', '', false, '{}', 'pending', false, false, 0, 0, 0, 0, 1, 1, 0, 0, 0,
+            '1', 1, 'qr', 'Two coffees', 1250, 'CNY', '', false, '', 'pending', false, false, 0, 0, 0, 0, 1, 1, 0, 0, 0,
             ${dueAt}, now(), now(), now() + interval '2 hours'
        from generate_series(1, ${n}) n`,
   );

@@ -134,7 +134,7 @@ function seeds(series: string): string[] {
        sent_at, expires_at)
      select 'P' || lpad(n::text, 10, '0'), 'payment', ${owner}, 'M' || n, case when ${rare} then 'sandbox' else 'simulator' end,
        case when ${rare} then 'paypal' else 'alipay' end, 'acc', 1, 'qr', 'Seed', case when ${rare} then 'rare' else 'goods' end,
-       'user-' || (n % 5000), 10 + (n::bigint * 7919) % 10000000, 'CNY', 'h', false, '{}', coalesce(${state}, 'paid'), false, false,
+       'user-' || (n % 5000), 10 + (n::bigint * 7919) % 10000000, 'CNY', 'h', false, '', coalesce(${state}, 'paid'), false, false,
        case when ${isPaid} then 10 else 0 end, ${refunded}, 0, 0, 'T' || n, 1, 1, 0, 0, 0, ${at}, ${at}, ${at} from ${series}`,
     `insert into refunds (refund_no, order_no, client_id, project, merchant_refund_no, origin, amount, currency, state, accepted,
        surplus, elsewhere, actor, tries, absent_count, checks, queue_key, created_at)

@@ -66,7 +66,7 @@ async function seeded(t: ExecutionContext): Promise<TestDatabase> {
             amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded,
             refunding, overrun, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at, paid_at)
      select 'P' || n, 'payment', 'app', 'p' || n % 4, case when n % 10 = 0 then 'simulator' else 'live' end, 'alipay', 'a',
-            1, 'qr', 's', 'u' || n % 100, 100, 'CNY', 'h', false, '{}', case when n % 3 = 0 then 'paid' else 'closed' end,
+            1, 'qr', 's', 'u' || n % 100, 100, 'CNY', 'h', false, '', case when n % 3 = 0 then 'paid' else 'closed' end,
             false, false, case when n % 3 = 0 then 100 else 0 end, 0, 0, 0, 1, 1, 0, 0, 0, at, at, at,
             case when n % 3 = 0 then at end
        from (select timestamptz '2028-01-01' + n * (interval '730 days' / ${sql.lit(rows)}) as at, n from ${series}) s`,

@@ -75,7 +75,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
   },
   channel_messages: {
     erased: 'texts',
-    kept: 'id order_no refund_no pay_way direction call status duration_ms support_id digest note at times last_at',
+    kept: 'id order_no refund_no pay_way direction call status duration_ms support_id digest note verified_by at times last_at',
   },
   notifications: { kept: 'pay_way account notification_id order_no copies received_at' },
   events: {
@@ -83,7 +83,7 @@ const COLUMNS: Record<string, { erased?: string; kept: string }> = {
     kept: 'sequence id type client_id project object_no dedupe notify_url trace_parent created_at',
   },
   deliveries: {
-    kept: `id event_id client_id target url state attempts next_attempt_at leased_until last_status last_error created_at finished_at`,
+    kept: `id event_id client_id target url state attempts next_attempt_at leased_until last_at last_ms last_status last_error created_at finished_at`,
   },
   delivery_attempts: { kept: 'id delivery_id at status error duration_ms' },
   idempotency_keys: {
@@ -161,7 +161,7 @@ async function placesOf({ app }: Service, text: string): Promise<string[]> {
   );
   const found: string[] = [];
   const messages = await app.store.read((tx) => tx.messages.list({}));
-  if (messages.some((row) => JSON.stringify(readTexts(row.texts)).includes(text))) found.push('channel_messages.texts');
+  if (messages.some((row) => JSON.stringify(readTexts(row)).includes(text))) found.push('channel_messages.texts');
   for (const { name, col, type } of columns) {
     const value = type === 'bytea' ? `encode("${col}", 'escape')` : `"${col}"::text`;
     const rows = await app.store.read(

@@ -43,7 +43,7 @@ async function seed({ database }: TestDatabase): Promise<void> {
         amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded, refunding,
         overrun, sequence, place_tries, absent_count, captures, checks, next_check_at, created_at, sent_at, expires_at)
       select 'P' || n, 'payment', 'app', 'p', case when n <= 10 then 'simulator' else 'live' end, 'alipay', 'a', 1, 'qr', 's', 100,
-        case when n % 2 = 0 then 'CNY' else 'USD' end, 'h', false, '{}', case when n <= ${PENDING} then 'pending' else 'paid' end, false, false,
+        case when n % 2 = 0 then 'CNY' else 'USD' end, 'h', false, '', case when n <= ${PENDING} then 'pending' else 'paid' end, false, false,
         case when n <= ${PENDING} then 0 else 100 end, 0, 0, 0, 1, 1, 0, 0, 0, case when n <= ${PENDING} then ${at} end, ${at}, ${at}, ${at}
         from generate_series(${from}, ${Math.min(PENDING + PAID, from + 4_999)}) n`);
   await run(`insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)

@@ -85,7 +85,14 @@ async function slowService(t: ExecutionContext): Promise<Slow> {
   return {
     service,
     hear: (orderNo, characters) =>
-      ports.onReceived({ ...message, orderNo, request: 'x'.repeat(characters), answer: 'ok', note: 'settled' }),
+      ports.onReceived({
+        ...message,
+        orderNo,
+        request: 'x'.repeat(characters),
+        answer: 'ok',
+        note: 'settled',
+        verifiedBy: '1',
+      }),
     while: (work) =>
       store.transaction(async (tx) => {
         await tx.sql`select pg_advisory_xact_lock(${sql.lit(SLOW)})`;

@@ -20,7 +20,7 @@ function seeds(series: string): string[] {
     `insert into orders (order_no, kind, client_id, project, mode, pay_way, account, config_version, scene, subject, amount, currency,
        facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded, refunding, overrun, channel_trade_no,
        sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at, paid_at)
-     select 'P' || ${number}, 'payment', 'app_a', 'default', 'simulator', 'alipay', 'acc', 1, 'qr', 'Seed', 10, 'CNY', 'h', false, '{}',
+     select 'P' || ${number}, 'payment', 'app_a', 'default', 'simulator', 'alipay', 'acc', 1, 'qr', 'Seed', 10, 'CNY', 'h', false, '',
        'paid', false, false, 10, 4, 0, 0, 'T' || n, 5, 1, 0, 0, 0, ${at}, ${at}, ${at}, ${at} from ${series}`,
     `insert into refunds (refund_no, order_no, client_id, project, origin, amount, currency, state, accepted, surplus, elsewhere, actor,
        tries, absent_count, checks, queue_key, created_at)

@@ -24,7 +24,7 @@ export const EventEntity = defineEntity({
     { properties: ['clientId', 'sequence'] },
     { properties: ['project', 'sequence'] },
     { properties: ['type', 'sequence'] },
-    { properties: ['createdAt', 'sequence'] },
+    { properties: ['createdAt'] },
   ],
 });
 
@@ -61,13 +61,16 @@ export const DeliveryEntity = defineEntity({
     attempts: p.integer(),
     nextAttemptAt: instant().nullable(),
     leasedUntil: instant().nullable(),
+    // The last attempt. Most deliveries need only one, so only earlier attempts are rows of their own.
+    lastAt: instant().nullable(),
+    lastMs: p.integer().nullable(),
     lastStatus: p.integer().nullable(),
     lastError: text().nullable(),
     createdAt: instant(),
     finishedAt: instant().nullable(),
   },
   indexes: [
-    { properties: ['clientId', 'createdAt', 'id'] },
+    { properties: ['clientId', 'createdAt'] },
     { properties: ['eventId'] },
     {
       name: 'deliveries_open',
@@ -88,6 +91,7 @@ export const DeliveryEntity = defineEntity({
   ],
 });
 
+/** An attempt before the last one, or one that ended after its delivery had succeeded. */
 export const DeliveryAttemptEntity = defineEntity({
   name: 'DeliveryAttempt',
   tableName: 'delivery_attempts',

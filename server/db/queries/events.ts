@@ -134,10 +134,19 @@ export interface DeliveryFilter {
   eventId?: string | undefined;
 }
 
+/** One attempt of a delivery. */
+export type Try = Pick<DeliveryAttemptRow, 'at' | 'status' | 'error' | 'durationMs'>;
+
+/** The last attempt of a delivery; undefined if there was none. */
+export function lastTry({ lastAt, lastMs, lastStatus, lastError }: DeliveryRow): Try | undefined {
+  if (lastAt === null || lastMs === null) return undefined;
+  return { at: lastAt, status: lastStatus, error: lastError, durationMs: lastMs };
+}
+
 export interface DeliveryStory {
   delivery: DeliveryRow;
   type: string;
-  tries: DeliveryAttemptRow[];
+  tries: Try[];
 }
 
 /** The deliveries of an application, newest first, at most `limit` + 1 rows. */
@@ -164,7 +173,7 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
   return deliveries.map((delivery) => ({
     delivery,
     type: types.get(delivery.eventId) ?? 'webhook.test',
-    tries: byDelivery.get(delivery.id) ?? [],
+    tries: [...(byDelivery.get(delivery.id) ?? []), lastTry(delivery)].filter((one) => one !== undefined),
   }));
 }
 

@@ -53,10 +53,10 @@ const WINDOW_BITS = 14;
 const MEM_LEVEL = 6;
 
 /** Compresses request and response together (RFC 1951) to about a quarter of their size; null if there is no text. */
-export function packTexts({ request, answer }: MessageTexts): Buffer | null {
+export function packTexts({ request, answer }: MessageTexts, about: About): Buffer | null {
   if (request === null && answer === null) return null;
   const text = [request, answer].map(marked).join(BETWEEN);
-  const dictionary = DICTIONARIES[NEWEST];
+  const dictionary = dictionaryOf(NEWEST, about);
   return Buffer.concat([
     Buffer.of(NEWEST),
     deflateRawSync(text, { dictionary, windowBits: WINDOW_BITS, memLevel: MEM_LEVEL }),
@@ -64,12 +64,25 @@ export function packTexts({ request, answer }: MessageTexts): Buffer | null {
 }
 
 /** Unpacks the column `texts`. Both texts are null if a later release compressed them with its own dictionary. */
-export function readTexts(texts: Uint8Array | null): MessageTexts {
-  const dictionary = texts && DICTIONARIES[texts[0]!];
+export function readTexts({ texts, ...about }: About & Pick<ChannelMessageRow, 'texts'>): MessageTexts {
+  const dictionary = texts && dictionaryOf(texts[0]!, about);
   if (!dictionary) return { request: null, answer: null };
   const [request = '', answer = ''] = inflateRawSync(texts.subarray(1), { dictionary }).toString().split(BETWEEN);
   return { request: unmarked(request), answer: unmarked(answer) };
 }
+
+/** The columns of a message whose values most texts repeat. They never change. */
+type About = Pick<ChannelMessageRow, 'orderNo' | 'at'>;
+
+/** The dictionary of this number, followed by the order number and the time in the forms that the channels use. */
+function dictionaryOf(number: number, { orderNo, at }: About): Buffer | undefined {
+  const words = DICTIONARIES[number];
+  const [utc, china] = [0, CHINA_MS].map((ms) => new Date(at.getTime() + ms).toISOString().slice(0, 19));
+  return words && Buffer.concat([words, Buffer.from(`${utc}Z${china}+08:00${china!.replace('T', ' ')}${orderNo}`)]);
+}
+
+/** Alipay and WeChat Pay write times of Asia/Shanghai. */
+const CHINA_MS = 8 * 3_600_000;
 
 /** The separator between request and response. No message text contains this character. */
 const BETWEEN = '\0';
@@ -93,19 +106,25 @@ export function digestOf(answer: string | null): string | null {
     .toString();
 }
 
-export type NewMessage = Omit<ChannelMessageRow, 'id' | 'times' | 'lastAt' | 'supportId' | 'texts' | 'digest'> &
-  Partial<Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>> &
+export type NewMessage = Omit<ChannelMessageRow, 'id' | 'texts' | 'digest' | keyof Counted | 'verifiedBy'> &
+  Partial<Counted & Pick<ChannelMessageRow, 'verifiedBy'>> &
   MessageTexts;
 
 /** A message that is not stored yet. If it occurs again before that, only `times` and `lastAt` change. */
-export type Waiting = NewMessage & Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
+export type Waiting = NewMessage & Counted;
 
-export type ReadMessage = Omit<ChannelMessageRow, 'texts' | 'digest'> & MessageTexts;
+type Counted = Pick<ChannelMessageRow, 'times' | 'lastAt' | 'supportId'>;
+
+export type ReadMessage = Omit<ChannelMessageRow, 'texts' | 'digest' | 'verifiedBy'> & MessageTexts;
 
 /** The stored messages of an order, oldest first. */
 export async function listMessages(tx: ReadTx, orderNo: string, limit: number): Promise<ReadMessage[]> {
   const rows = await tx.messages.list({ orderNo }, { orderBy: { id: 'asc' }, limit });
-  return rows.map(({ texts, digest: _digest, ...row }) => ({ ...row, ...readTexts(texts) }));
+  return rows.map(({ texts, digest: _digest, verifiedBy, ...row }) => ({
+    ...row,
+    note: verifiedBy === null ? row.note : `${row.note}; verified with the key of account ${verifiedBy}`,
+    ...readTexts({ ...row, texts }),
+  }));
 }
 
 /** The `call` of a row that stands for messages that were not stored; the timeline then says that they are missing. */
@@ -129,13 +148,19 @@ export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<
     // directly on the stored row, so only this message is compared with that row.
     const asks = digest !== null && !seen.has(topic);
     seen.add(topic);
-    return { ...message, place, asks, digest, texts: packTexts({ request, answer })?.toString('base64') ?? null };
+    return {
+      ...message,
+      place,
+      asks,
+      digest,
+      texts: packTexts({ request, answer }, message)?.toString('base64') ?? null,
+    };
   });
   await tx.sql`
      with fresh as materialized (
        select * from jsonb_to_recordset(${asJson(rows)}) as f
          ("place" int, "asks" boolean, "orderNo" text, "refundNo" text, "payWay" text, "direction" text, "call" text, "status" int,
-          "durationMs" int, "supportId" text, "texts" text, "digest" bigint, "note" text, "at" timestamptz, "times" int, "lastAt" timestamptz)),
+          "durationMs" int, "supportId" text, "texts" text, "digest" bigint, "note" text, "verifiedBy" text, "at" timestamptz, "times" int, "lastAt" timestamptz)),
      last as materialized (
        select f.place, m.id from fresh f
         cross join lateral (
@@ -153,7 +178,7 @@ export async function writeMessages(tx: Tx, batch: readonly Waiting[]): Promise<
          from held h join last l on l.id = h.id join fresh f on f.place = l.place
         where m.id = h.id
        returning f.place)
-     insert into channel_messages (order_no, refund_no, pay_way, direction, call, status, duration_ms, support_id, texts, digest, note, at, times, last_at)
-     select "orderNo", "refundNo", "payWay", direction, call, status, "durationMs", "supportId", decode(texts, 'base64'), digest, note, at, times, "lastAt"
+     insert into channel_messages (order_no, refund_no, pay_way, direction, call, status, duration_ms, support_id, texts, digest, note, verified_by, at, times, last_at)
+     select "orderNo", "refundNo", "payWay", direction, call, status, "durationMs", "supportId", decode(texts, 'base64'), digest, note, "verifiedBy", at, times, "lastAt"
        from fresh where place not in (select place from counted) order by place`;
 }

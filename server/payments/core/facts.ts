@@ -167,6 +167,6 @@ export function isCancelled(order: Pick<OrderRow, 'state' | 'scene'>, outcome: O
  */
 export function isWelcomeLate({ state, closeReason, latePayment }: OrderRow, { sibling }: OrderFacts): boolean {
   if (sibling) return false;
-  if (state === 'failed') return latePayment.afterFailed === 'accept';
-  return (closeReason === 'expired' ? latePayment.afterExpiry : latePayment.afterClose) === 'accept';
+  const end = state === 'failed' ? 'failed' : closeReason === 'expired' ? 'expiry' : 'close';
+  return latePayment.split(' ').includes(end);
 }

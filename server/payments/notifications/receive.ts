@@ -216,7 +216,8 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
       status: ack.status,
       request: rawBody.toString('utf8'),
       answer: ack.body,
-      note: `${result}; verified with the key of account ${notification.account}`,
+      note: result,
+      verifiedBy: notification.account,
     });
   }
 

@@ -70,7 +70,7 @@ function draftOrder(
     productCode: request.product ?? null,
     stockHeld: false,
     effectsDue: false,
-    latePayment: payee.latePayment,
+    latePayment: acceptedAfter(payee.latePayment),
     state: 'created',
     closeReason: null,
     closeAsked: false,
@@ -153,7 +153,15 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
     currency,
     channelOptions: ownOptions(request) ?? undefined,
   };
-  return digest(facts);
+  return Buffer.from(digest(facts), 'hex').toString('base64url');
+}
+
+/** The ends of an order after which the policy accepts a late payment, as the order stores them. */
+function acceptedAfter({ afterExpiry, afterClose, afterFailed }: LatePayment): string {
+  const ends = { expiry: afterExpiry, close: afterClose, failed: afterFailed };
+  return Object.keys(ends)
+    .filter((end) => ends[end as keyof typeof ends] === 'accept')
+    .join(' ');
 }
 
 function ownOptions({ payWay, channelOptions }: PayRequest): ChannelOptions | null {

@@ -13,7 +13,7 @@ const base = '/api/v1/api-apps';
 const order = `insert into orders (order_no, client_id, kind, project, mode, pay_way, account, config_version, scene,
   subject, amount, currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded,
   refunding, overrun, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at)
-  values ('P1', ?, 'payment', 'default', 'live', 'alipay', 'a', 1, 'qr', 's', 1, 'CNY', '', false, '{}', 'created', false,
+  values ('P1', ?, 'payment', 'default', 'live', 'alipay', 'a', 1, 'qr', 's', 1, 'CNY', '', false, '', 'created', false,
   false, 0, 0, 0, 0, 0, 0, 0, 0, 0, now(), now(), now())`;
 const shop = { name: 'shop', scopes: ['payment:write', 'payment:read'] };
 

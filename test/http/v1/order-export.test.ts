@@ -26,7 +26,7 @@ async function seedOrders({ database }: Pick<TestDatabase, 'database'>, n: numbe
        currency, facts_hash, stock_held, late_payment, state, close_asked, close_answered, paid, refunded, refunding, overrun,
        sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at)
      select 'P' || lpad(n::text, 10, '0'), 'payment', 'app_a', 'default', 'simulator', 'alipay', 'acc', 1, 'qr',
-       'Seed ' || repeat('x', 100), n, 'CNY', 'h', false, '{}', 'closed', false, false, 0, 0, 0, 0, 1, 1, 0, 0, 0,
+       'Seed ' || repeat('x', 100), n, 'CNY', 'h', false, '', 'closed', false, false, 0, 0, 0, 0, 1, 1, 0, 0, 0,
        t, t, t from generate_series(1, ${n}) n, lateral (select timestamptz '2030-01-01' + (n / 3) * interval '1 second' as t) x`,
   );
   await em.commit();

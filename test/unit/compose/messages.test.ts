@@ -20,7 +20,7 @@ function stage() {
       rows.push(
         ...written.map(({ place: _place, asks: _asks, digest: _digest, texts, ...row }) => ({
           ...(row as unknown as Waiting),
-          ...readTexts(Buffer.from(String(texts), 'base64')),
+          ...readTexts({ orderNo: String(row['orderNo']), at, texts: Buffer.from(String(texts), 'base64') }),
         })),
       );
       return [];
@@ -92,6 +92,7 @@ test('a notification is stored without its secrets and cut to the column size', 
     status: 200,
     answer: 'ok',
     note: 'settled',
+    verifiedBy: 'sim_1',
   } as const;
   messages.onReceived({ ...notification, call: 'notice', request: 'sign=secret&total=1' });
   messages.onReceived({ ...notification, call: 'notice', request: 'y'.repeat(20_000) });

@@ -116,7 +116,7 @@ export async function insertOrder(store: Store, order: Partial<OrderRow>): Promi
       factsHash: 'x',
       stockHeld: false,
       effectsDue: false,
-      latePayment: { afterExpiry: 'accept', afterClose: 'refund', afterFailed: 'refund' },
+      latePayment: 'expiry',
       state: 'pending',
       closeAsked: false,
       closeAnswered: false,

@@ -8,20 +8,26 @@ const text = fc.option(
   fc.string({ unit: 'grapheme', maxLength: 300 }).map((one) => one.toWellFormed().replaceAll('\0', '')),
 );
 
+const ABOUT = { orderNo: 'P20261125023731SZ1BHBAJV4', at: new Date('2026-11-25T02:37:31.250Z') };
+
+function packedAndRead(texts: { request: string | null; answer: string | null }) {
+  return readTexts({ ...ABOUT, texts: packTexts(texts, ABOUT) });
+}
+
 test('every message text survives packing', (t) => {
   fc.assert(
     fc.property(text, text, (request, answer) => {
-      t.deepEqual(readTexts(packTexts({ request, answer })), { request, answer });
+      t.deepEqual(packedAndRead({ request, answer }), { request, answer });
     }),
   );
-  t.is(packTexts({ request: null, answer: null }), null);
-  t.deepEqual(readTexts(null), { request: null, answer: null });
+  t.is(packTexts({ request: null, answer: null }, ABOUT), null);
+  t.deepEqual(readTexts({ ...ABOUT, texts: null }), { request: null, answer: null });
   const long = { request: '长'.repeat(16_384), answer: `{"n":${Math.PI}}`.repeat(1000) };
-  t.deepEqual(readTexts(packTexts(long)), long);
+  t.deepEqual(packedAndRead(long), long);
 });
 
 test('a message packed with a newer dictionary has no texts', (t) => {
-  t.deepEqual(readTexts(Uint8Array.of(250, 1, 2)), { request: null, answer: null });
+  t.deepEqual(readTexts({ ...ABOUT, texts: Uint8Array.of(250, 1, 2) }), { request: null, answer: null });
 });
 
 const ORDERED = {
@@ -37,7 +43,7 @@ const CAPTURED = {
 
 test('channel messages pack to less than half their size, long ones to less than a third', (t) => {
   const share = (texts: { request: string; answer: string }) =>
-    packTexts(texts)!.length / (texts.request.length + texts.answer.length);
+    packTexts(texts, ABOUT)!.length / (texts.request.length + texts.answer.length);
   t.true(share(ORDERED) < 0.5, String(share(ORDERED)));
   t.true(share(CAPTURED) < 0.33, String(share(CAPTURED)));
 });

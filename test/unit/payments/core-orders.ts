@@ -124,7 +124,7 @@ const REVERSES: readonly Partial<OrderRow>[] = [
 ];
 
 function flagsOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
-  const policies = each('latePayment', late('accept'), late('refund'));
+  const policies = each('latePayment', 'expiry close failed', '');
   const reasons = each('closeReason', 'merchant' as const, 'expired' as const);
   switch (state) {
     case 'created':
@@ -146,10 +146,6 @@ function flagsOf(state: OrderState): (readonly Partial<OrderRow>[])[] {
     case 'failed':
       return [policies, each('paid', 0n, 1000n)];
   }
-}
-
-function late(word: 'accept' | 'refund') {
-  return { afterExpiry: word, afterClose: word, afterFailed: word };
 }
 
 /** Sums that satisfy the database constraints: a paid order has its full amount and never refunds more than was paid. */

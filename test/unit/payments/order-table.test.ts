@@ -6,7 +6,7 @@ import type { OrderFacts } from '../../../server/payments/core/facts.ts';
 import { OUTCOMES } from './core-orders.ts';
 import { at, NOW, orderRow } from '../../support/core-rows.ts';
 
-const KEPT = { afterExpiry: 'accept', afterClose: 'accept', afterFailed: 'accept' } as const;
+const KEPT = 'expiry close failed';
 const PAID = { paid: 1000n, paidAt: at(-40), channelTradeNo: 'T-1' };
 const NO_FACTS: OrderFacts = { sibling: false, mismatch: 'new', readmitted: true };
 
