@@ -45,7 +45,7 @@ function compile(compiler) {
 function copyAssets() {
   // The Markdown of the guides is not copied, because `makeGuides` writes the rendered pages.
   const isAsset = (path) =>
-    path !== guides && (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$/.test(path));
+    path !== guides && (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$|\/tsconfig\.json$/.test(path));
   for (const folder of ['config', 'server', 'cli']) {
     cpSync(join(root, folder), join(draft, folder), {
       recursive: true,
@@ -148,7 +148,7 @@ async function bundle() {
  * used, such as `WebSocket` of `node:http`, which takes 50 ms of a start.
  */
 function withBuiltins(text) {
-  const names = builtinModules.join('|');
+  const names = builtinModules.filter((name) => !name.startsWith('node:')).join('|');
   const get = (name) => `globalThis.process.getBuiltinModule("node:${name}")`;
   return text
     .replace(

@@ -2,7 +2,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setFlagsFromString } from 'node:v8';
 import type { BillRow, PayeeRow, StoredTotals } from '../../db/entities/bills.ts';
 import { type Reading, makeMonth, removeReading, statementsOf, writeLines } from '../../db/queries/bill-lines.ts';
 import { versionsOf } from '../../db/queries/payees.ts';
@@ -15,29 +14,6 @@ import { addAuditEntry } from '../side-effects.ts';
 import type { Requester } from '../ports.ts';
 import { type BillDesk, BillMalformed, type BillTotals, type ReadHow, dayAfter, dayOf, isDay } from '../outcomes.ts';
 import { type BillAccount, type BillPorts, accountsOf, addBill, deskOf, newBill, requirePayee } from './payees.ts';
-
-const LEAN = ['--semi-space-growth-factor=1', '--heap-growing-percent=40'];
-/** The default values of the two V8 options that `keepHeapLean` changes; they are set again afterwards. */
-const USUAL = ['--semi-space-growth-factor=2', '--heap-growing-percent=0'];
-
-let readers = 0;
-
-/**
- * Makes V8 collect garbage before it enlarges the heap, until the returned function is called. Reading a bill creates
- * gigabytes of short-lived strings; with its default options V8 would use two hundred megabytes more and release them
- * slowly. V8 reads both options at each collection. A version of V8 without these options only needs more memory.
- */
-function keepHeapLean(): () => void {
-  readers += 1;
-  if (readers === 1) for (const flag of LEAN) setFlagsFromString(flag);
-  let isOver = false;
-  return () => {
-    if (isOver) return;
-    isOver = true;
-    readers -= 1;
-    if (readers === 0) for (const flag of USUAL) setFlagsFromString(flag);
-  };
-}
 
 /** A bill that is being read is reserved for this time; the reading process extends the time again and again. */
 const LEASE_SECONDS = 60;
@@ -153,7 +129,6 @@ async function readInto(
   // The next lines are read and prepared while the database stores the previous ones.
   let writing = Promise.resolve();
   const renew = leaseOf(ports, of);
-  const growAsUsual = keepHeapLean();
   try {
     for await (const part of desk.read(file, of.day, how)) {
       if (part.kind === 'totals') {
@@ -180,7 +155,6 @@ async function readInto(
     return { lines, unreadable, shortfall, totals };
   } finally {
     await writing.catch(() => {});
-    growAsUsual();
   }
 }
 
