@@ -24,7 +24,10 @@ test('every imported own file exists and is named with its extension', (t) => {
 });
 
 /** Development packages used only at build time. */
-const ofTheBuild: Readonly<Record<string, string>> = { 'server/offline/guide-files.ts': 'marked' };
+const ofTheBuild: Readonly<Record<string, string>> = {
+  'server/offline/guide-files.ts': 'marked',
+  'bin/build.mjs': 'esbuild',
+};
 
 test('runtime code imports only production dependencies, and Node.js modules by node:', (t) => {
   const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, object>;
