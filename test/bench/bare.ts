@@ -1,12 +1,15 @@
 // The baseline program: Koa, jose and pg with the same durable writes into the same tables, and without input checks, limits, log,
-// metrics, timeline and headers. It prints its address as its only line.
+// metrics and headers. It prints its address as its only line. With a webhook it also asks the channel for notifications, writes the
+// same rows as the service when an order is paid, the messages of the channel included, and calls the webhook.
 import { SignJWT, jwtVerify } from 'jose';
 import Koa, { type Context } from 'koa';
 import {
   createHash,
+  createHmac,
   createPrivateKey,
   createPublicKey,
   generateKeyPairSync,
+  randomBytes,
   randomUUID,
   sign,
   timingSafeEqual,
@@ -15,23 +18,24 @@ import {
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { deflateRawSync } from 'node:zlib';
 import pg from 'pg';
+import type { BareSettings } from './stage.ts';
 
-const settings = JSON.parse(process.env['BENCH_BARE'] ?? '{}') as {
-  database: string;
-  gateway: string;
-  appKey: string;
-  channelKey: string;
-};
+const settings = JSON.parse(process.env['BENCH_BARE'] ?? '{}') as BareSettings;
 const pool = new pg.Pool({ connectionString: settings.database, max: 10 });
 const secret = new TextEncoder().encode('a-secret-of-the-bare-program-that-is-long-enough');
 const appKey = createPrivateKey(settings.appKey);
 const channelKey = createPublicKey(settings.channelKey);
 
-async function read(req: IncomingMessage): Promise<Record<string, unknown>> {
+async function readText(req: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of req.setEncoding('utf8')) text += chunk;
-  return JSON.parse(text) as Record<string, unknown>;
+  return text;
+}
+
+async function read(req: IncomingMessage): Promise<Record<string, unknown>> {
+  return JSON.parse(await readText(req)) as Record<string, unknown>;
 }
 
 function matches(sent: string, hash: string): boolean {
@@ -113,22 +117,25 @@ async function place(
   also: (run: Run, orderNo: string) => Promise<unknown> = async () => {},
 ): Promise<Placed> {
   const now = new Date();
-  const orderNo = `B${randomUUID()}`;
+  const orderNo = `B${randomUUID().replaceAll('-', '')}`;
   const expiresAt = new Date(now.getTime() + 7_200_000);
   await inTransaction(async (run) => {
     await run(INSERT, [orderNo, app['client_id'], app['project'], subject, Math.round(amount * 100), now, expiresAt]);
-    await run(HISTORY, [orderNo, 1, null, 'created', 'placed', app['client_id'], now]);
+    await run(HISTORY, [orderNo, 1, null, 'created', 'placed', 'place', app['client_id'], now, null]);
     await also(run, orderNo);
   });
-  const qrCode = await precreate(orderNo, subject, amount);
+  const { qrCode, texts } = await precreate(orderNo, subject, amount);
   await inTransaction(async (run) => {
-    await run('select * from orders where order_no = $1 for update', [orderNo]);
+    const [order] = (await run('select * from orders where order_no = $1 for update', [orderNo])).rows;
+    // A notification may be faster than the answer.
+    if (order?.['state'] !== 'created') return;
     await run(
       `update orders set state = 'pending', credential = $2, checked_at = $3, next_check_at = $4, sequence = 2
         where order_no = $1`,
       [orderNo, JSON.stringify({ type: 'qr', qrCode }), now, expiresAt],
     );
-    await run(HISTORY, [orderNo, 2, 'created', 'pending', 'accepted', app['client_id'], now]);
+    await run(HISTORY, [orderNo, 2, 'created', 'pending', 'accepted', 'place', app['client_id'], now, null]);
+    if (settings.webhook) await run(MESSAGE, [orderNo, 'out', 'alipay.trade.precreate', deflateRawSync(texts)]);
   });
   return { orderNo, qrCode };
 }
@@ -176,10 +183,134 @@ const INSERT = `insert into orders (order_no, kind, client_id, project, mode, pa
   refunding, overrun, sequence, place_tries, absent_count, captures, checks, created_at, sent_at, expires_at)
   values ($1, 'payment', $2, $3, 'simulator', 'alipay', '1', 1, 'qr', $4, $5, 'CNY', '', false, '', 'created', false,
   false, 0, 0, 0, 0, 1, 1, 0, 0, 0, $6, $6, $7)`;
-const HISTORY = `insert into transitions (order_no, sequence, from_state, to_state, rule, cause, actor, at)
-  values ($1, $2, $3, $4, $5, 'place', $6, $7)`;
+const HISTORY = `insert into transitions (order_no, sequence, from_state, to_state, rule, cause, actor, at, outcome)
+  values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`;
+const MESSAGE = `insert into channel_messages (order_no, pay_way, direction, call, status, texts, at)
+  values ($1, 'alipay', $2, $3, 200, $4, now())`;
 
-type Run = (text: string, values: readonly unknown[]) => Promise<unknown>;
+/** A notification of a payment: verified, then state, history, event and delivery in one commit; then the webhook is called. */
+async function notified(ctx: Context): Promise<void> {
+  const text = await readText(ctx.req);
+  const form = new Map(new URLSearchParams(text));
+  const signed = [...form]
+    .filter(([name]) => name !== 'sign' && name !== 'sign_type')
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const said = signed.map(([name, value]) => `${name}=${value}`).join('&');
+  if (!verify('RSA-SHA256', Buffer.from(said), channelKey, Buffer.from(form.get('sign') ?? '', 'base64')))
+    ctx.throw(401);
+  const delivery = await settlePaid(form, text);
+  ctx.body = 'success';
+  if (delivery) void deliver(delivery);
+}
+
+interface Delivery {
+  id: string;
+  eventId: string;
+  body: string;
+}
+
+async function settlePaid(form: ReadonlyMap<string, string>, text: string): Promise<Delivery | undefined> {
+  const now = new Date();
+  const [orderNo, tradeNo, payer] = [form.get('out_trade_no'), form.get('trade_no'), form.get('buyer_id')];
+  let delivery: Delivery | undefined;
+  await inTransaction(async (run) => {
+    const [order] = (await run('select * from orders where order_no = $1 for update', [orderNo])).rows;
+    if (!order || order['state'] === 'paid') return;
+    const { client_id: clientId, project, account } = order;
+    const paid = { ...order, state: 'paid', paid_at: now, credential: null };
+    const payload = {
+      ...present(paid),
+      payer,
+      channelTradeNo: tradeNo,
+      clientId,
+      project,
+      expiresAt: order['expires_at'],
+    };
+    const [id, eventId] = [randomUUID(), `evt_${randomBytes(12).toString('hex')}`];
+    const outcome = {
+      kind: 'paid',
+      at: now,
+      payer,
+      channelNo: tradeNo,
+      amount: { minor: order['amount'], currency: 'CNY' },
+    };
+    const sequence = Number(order['sequence']) + 1;
+    await run(
+      `insert into notifications (pay_way, account, notification_id, order_no, copies, received_at)
+       values ('alipay', $1, $2, $3, 1, $4)`,
+      [account, form.get('notify_id'), orderNo, now],
+    );
+    await run(
+      `update orders set state = 'paid', paid = amount, paid_at = $2, payer = $3, channel_trade_no = $4, credential = null,
+              next_check_at = null, checked_at = $2, sequence = $5
+        where order_no = $1`,
+      [orderNo, now, payer, tradeNo, sequence],
+    );
+    await run(HISTORY, [
+      orderNo,
+      sequence,
+      order['state'],
+      'paid',
+      'paid',
+      'notice',
+      'channel:alipay',
+      now,
+      JSON.stringify(outcome),
+    ]);
+    await run(
+      `insert into events (id, type, client_id, project, object_no, dedupe, payload, created_at)
+       values ($1, 'order.paid', $2, $3, $4, 'once', $5, $6)`,
+      [eventId, clientId, project, orderNo, JSON.stringify(payload), now],
+    );
+    await run(
+      `insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, leased_until, created_at)
+       values ($1, $2, $3, 'webhook', $4, 'pending', 0, $5, $5 + interval '1 minute', $5)`,
+      [id, eventId, clientId, settings.webhook, now],
+    );
+    await run(MESSAGE, [orderNo, 'in', 'notice TRADE_SUCCESS', deflateRawSync(text)]);
+    delivery = {
+      id,
+      eventId,
+      body: JSON.stringify({ id: eventId, type: 'order.paid', createdAt: now, data: payload }),
+    };
+  });
+  return delivery;
+}
+
+const webhookKey = randomBytes(32);
+
+async function deliver({ id, eventId, body }: Delivery): Promise<void> {
+  const [at, started] = [new Date(), performance.now()];
+  const timestamp = String(Math.floor(at.getTime() / 1000));
+  const signature = createHmac('sha256', webhookKey).update(`${eventId}.${timestamp}.${body}`).digest('base64');
+  const { status } = await fetch(settings.webhook!, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'webhook-id': eventId,
+      'webhook-timestamp': timestamp,
+      'webhook-signature': `v1,${signature}`,
+    },
+    body,
+  });
+  await inTransaction(async (run) => {
+    await run('select * from deliveries where id = $1 for update', [id]);
+    await run('insert into delivery_attempts (delivery_id, at, status, duration_ms) values ($1, $2, $3, $4)', [
+      id,
+      at,
+      status,
+      Math.round(performance.now() - started),
+    ]);
+    await run(
+      `update deliveries set state = 'delivered', attempts = 1, last_status = $2, next_attempt_at = null, leased_until = null,
+              finished_at = now()
+        where id = $1`,
+      [id, status],
+    );
+  });
+}
+
+type Run = (text: string, values: readonly unknown[]) => Promise<{ rows: Record<string, unknown>[] }>;
 
 async function inTransaction(work: (run: Run) => Promise<void>): Promise<void> {
   const client = await pool.connect();
@@ -192,14 +323,15 @@ async function inTransaction(work: (run: Run) => Promise<void>): Promise<void> {
   }
 }
 
-async function precreate(orderNo: string, subject: string, amount: number): Promise<string> {
+async function precreate(orderNo: string, subject: string, amount: number): Promise<{ qrCode: string; texts: string }> {
   const params: Record<string, string> = {
-    app_id: '1',
+    app_id: settings.appId,
     biz_content: JSON.stringify({ out_trade_no: orderNo, total_amount: amount.toFixed(2), subject }),
     charset: 'utf-8',
     method: 'alipay.trade.precreate',
+    ...(settings.webhook && { notify_url: `${own}/notify` }),
     sign_type: 'RSA2',
-    timestamp: new Date().toISOString(),
+    timestamp: chinaTime(),
     version: '1.0',
   };
   const text = Object.entries(params)
@@ -210,16 +342,23 @@ async function precreate(orderNo: string, subject: string, amount: number): Prom
       error ? reject(error) : resolve(made.toString('base64')),
     );
   });
+  const body = new URLSearchParams(params).toString();
   const answer = await fetch(`${settings.gateway}/alipay/gateway.do`, {
     method: 'POST',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    body: new URLSearchParams(params).toString(),
+    body,
   });
   const raw = await answer.text();
   const [, said = '', signature = ''] = /_response":(\{.*\}),"sign":"(.*)"\}$/.exec(raw) ?? [];
   if (!verify('RSA-SHA256', Buffer.from(said), channelKey, Buffer.from(signature, 'base64')))
     throw new Error('not signed');
-  return (JSON.parse(said) as { qr_code: string }).qr_code;
+  const { qr_code: qrCode } = JSON.parse(said) as { qr_code?: string };
+  if (qrCode === undefined) throw new Error(`refused: ${said}`);
+  return { qrCode, texts: body + raw };
+}
+
+function chinaTime(): string {
+  return new Date(Date.now() + 8 * 3_600_000).toISOString().slice(0, 19).replace('T', ' ');
 }
 
 const koa = new Koa();
@@ -229,11 +368,13 @@ koa.use(async (ctx) => {
   else if (ctx.path === '/oauth/token') await token(ctx);
   else if (ctx.path === '/api/v2/payment/pay') await pay(ctx);
   else if (ctx.path === '/api/v2/skillpay/resource') await resource(ctx);
+  else if (ctx.path === '/notify') await notified(ctx);
   else if (ctx.path.startsWith('/api/v2/payment/query/')) await query(ctx, ctx.path.slice(22));
 });
 const server = createServer(koa.callback());
 server.keepAliveTimeout = 60_000;
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
-process.stdout.write(`http://127.0.0.1:${(server.address() as AddressInfo).port}\n`);
+const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+process.stdout.write(`${own}\n`);
 process.stdin.resume().once('close', () => process.exit(0));

@@ -1,6 +1,7 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Line, median } from './figures.ts';
-import { processorMs } from './processes.ts';
+import { costOf, spent } from './load.ts';
 import { alipayConfiguration, post, type Service, type Stage, wechatConfiguration } from './stage.ts';
 
 /** Orders of a channel, spread over its accounts. */
@@ -72,7 +73,9 @@ function words({ orders, accounts }: Orders): string {
 
 async function drain(stage: Stage, backlog: Backlog, database: string, workers: string): Promise<Drained> {
   const { processes, keys } = stage;
-  const channel = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
+  const channel = await processes.address([join(import.meta.dirname, 'channel.ts')], {
+    BENCH_CHANNEL_KEY: keys.channel.privateKey,
+  });
   const asked = async () => (await (await fetch(`${channel.url}/stats`)).json()) as Stats;
   const env = { PAY_SIMULATOR_URL: channel.url, PAY_SERVER_WORKERS: workers };
   const service = await stage.onCopy(database, env);
@@ -81,7 +84,7 @@ async function drain(stage: Stage, backlog: Backlog, database: string, workers: 
   const read = async () => ({
     at: performance.now(),
     queried: (await asked()).queried,
-    ...(await costOf(service, database)),
+    cost: await costOf(service),
   });
   while ((await asked()).queried === 0) await sleep(20);
   const first = await read();
@@ -92,27 +95,15 @@ async function drain(stage: Stage, backlog: Backlog, database: string, workers: 
   await requireOnce(service, backlog.alipay);
   await processes.end(service.child);
   const checks = last.queried - first.queried;
-  const spent = [...last.backends].reduce((sum, [pid, ms]) => sum + ms - (first.backends.get(pid) ?? 0), 0);
+  const { cpuMs, databaseMs, transactions } = spent(first.cost, last.cost);
   return {
     perSecond: (checks / (last.at - first.at)) * 1000,
-    cpuMs: (last.cpuMs - first.cpuMs) / checks,
-    databaseMs: spent / checks,
-    transactions: (last.transactions - first.transactions) / checks,
+    cpuMs: cpuMs / checks,
+    databaseMs: databaseMs / checks,
+    transactions: transactions / checks,
     silent,
     silentLagSeconds,
   };
-}
-
-/** Processor time of the service and of its connections, and transactions, since they began. */
-async function costOf({ sql, child }: Service, database: string) {
-  const [row] = await sql('select xact_commit + xact_rollback as n from pg_stat_database where datname = $1', [
-    database,
-  ]);
-  const pids = (await sql('select pid from pg_stat_activity where datname = $1', [database])).map(({ pid }) =>
-    Number(pid),
-  );
-  const backends = new Map(pids.map((pid) => [pid, processorMs(pid)]));
-  return { cpuMs: processorMs(child.pid!), transactions: Number(row!['n']), backends };
 }
 
 async function lagOf({ sql }: Service, payWay: string): Promise<number> {

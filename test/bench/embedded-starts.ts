@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Line, median } from './figures.ts';
 import { freePort, payctl, type Processes, untilHealthy } from './processes.ts';
 
-const MOST_MS = 3_000;
+const MOST_MS = 2_500;
 
 /** Transactions of 20 events that are killed before the start: some 50 MB of log without a checkpoint. */
 const TRANSACTIONS = 800;

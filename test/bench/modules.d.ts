@@ -14,6 +14,11 @@ declare module 'autocannon' {
     headers: Record<string, string>;
     body?: string;
   }
+  /** One connection. */
+  export interface Client {
+    setRequests(requests: Request[]): void;
+    on(event: 'response', listen: (status: number, bytes: number, ms: number) => void): void;
+  }
   interface Options {
     url: string;
     connections: number;
@@ -22,6 +27,7 @@ declare module 'autocannon' {
     headers?: Record<string, string>;
     body?: string;
     requests?: Request[];
+    setupClient?(client: Client): void;
     /** Requests per second of all connections together. */
     overallRate?: number;
   }

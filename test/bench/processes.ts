@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
@@ -19,16 +19,54 @@ export interface Processes {
   env: Record<string, string>;
   begin(argv: readonly string[], env?: Record<string, string>): ChildProcess;
   /** Starts a program that prints its address as its first line. */
-  address(program: string, env: Record<string, string>): Promise<{ url: string; pid: number }>;
+  address(
+    argv: readonly string[],
+    env: Record<string, string>,
+  ): Promise<{ url: string; pid: number; child: ChildProcess }>;
   end(child: ChildProcess): Promise<void>;
   close(): Promise<void>;
 }
 
 /** The Node.js flags in a program's first line, as for `#!/usr/bin/env -S node --flag`. */
-function flagsOf(program = ''): string[] {
+export function flagsOf(program = ''): string[] {
   if (!isAbsolute(program)) return [];
   const [, flags = ''] = /^#!.* node( .*)?\n/.exec(readFileSync(program, 'utf8')) ?? [];
   return flags.split(' ').filter(Boolean);
+}
+
+/** The arguments of Node.js that set V8 flags inside the process before the program is loaded. */
+export function setting(flags: readonly string[]): string[] {
+  const calls = flags.map((flag) => `setFlagsFromString(${JSON.stringify(flag)});`);
+  return flags.length === 0 ? [] : importing(`import { setFlagsFromString } from 'node:v8'; ${calls.join(' ')}`);
+}
+
+/** Starts a service once more and returns the V8 flags that it sets by itself until it is ready. */
+export async function flagsSetBy(
+  processes: Processes,
+  argv: readonly string[],
+  env: Record<string, string>,
+): Promise<string[]> {
+  const file = join(processes.folder, 'flags');
+  writeFileSync(file, '');
+  const listen = `127.0.0.1:${await freePort()}`;
+  const own = { ...env, PAY_SERVER_LISTEN: listen, PAY_SERVER_DRAIN_SECONDS: '0', BENCH_FLAGS: file };
+  const child = processes.begin([...flagsOf(argv[0]), ...importing(NOTE_FLAGS), ...argv], own);
+  child.stdout?.resume();
+  await untilHealthy(`http://${listen}`, child);
+  await processes.end(child);
+  return readFileSync(file, 'utf8').split('\n').filter(Boolean);
+}
+
+const NOTE_FLAGS = `
+  import { appendFileSync } from 'node:fs';
+  import { syncBuiltinESMExports } from 'node:module';
+  import v8 from 'node:v8';
+  const set = v8.setFlagsFromString;
+  v8.setFlagsFromString = (flags) => (appendFileSync(process.env.BENCH_FLAGS, flags + '\\n'), set(flags));
+  syncBuiltinESMExports();`;
+
+function importing(code: string): string[] {
+  return ['--import', `data:text/javascript,${encodeURIComponent(code)}`];
 }
 
 /** Creates the folder and environment of child processes. */
@@ -64,12 +102,12 @@ export function openProcesses(): Processes {
     env,
     begin,
     end,
-    async address(program, extra): ReturnType<Processes['address']> {
-      const child = begin([join(import.meta.dirname, program)], extra);
-      const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${program} ended`)));
+    async address(argv, extra): ReturnType<Processes['address']> {
+      const child = begin(argv, extra);
+      const ended = once(child, 'exit').then(() => Promise.reject(new Error(`${argv.at(-1)} ended`)));
       ended.catch(() => {});
       const [line] = (await Promise.race([once(createInterface(child.stdout!), 'line'), ended])) as [string];
-      return { url: line, pid: child.pid! };
+      return { url: line, pid: child.pid!, child };
     },
     async close() {
       await Promise.all([...running].map(end));
@@ -77,17 +115,17 @@ export function openProcesses(): Processes {
   };
 }
 
-/** Starts a simulator process; returns the settings that a service needs to pay through it. */
+/** Starts a simulator process; returns its address and the settings that a service needs to pay through it. */
 export async function openSimulator(
   processes: Processes,
-): Promise<{ env: Record<string, string>; close(): Promise<void> }> {
+): Promise<{ url: string; env: Record<string, string>; close(): Promise<void> }> {
   const dir = mkdtempSync(join(processes.folder, 'simulator-'));
   const child = processes.begin([payctl, 'simulator', 'start', '--listen', '127.0.0.1:0', '--dir', dir]);
   const [line] = (await once(createInterface(child.stdout!), 'line')) as [string];
   const { simulator } = JSON.parse(line) as { simulator: string };
   // The webhook of the benchmark's shop is on this machine.
   const env = { PAY_SIMULATOR_URL: simulator, PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8' };
-  return { env, close: () => processes.end(child) };
+  return { url: simulator, env, close: () => processes.end(child) };
 }
 
 /** Memory of a process and its children (MB). */

@@ -1,9 +1,10 @@
-// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --workers 1 --large --soak 10 --before DIR --pooler --distance 1]`:
-// measures each figure beside a baseline in one run. DIR is another built checkout, measured alternately with this one. The benchmark
-// starts its own PostgreSQL (fsync on), its own channel and the bare program, and exits by itself. `--large` extends to ten million
-// orders, 100,000 due checks and bills of a million lines, which takes most of an hour; `--workers` sets the workers that run the
-// checks; `--soak 10` runs for ten minutes. With `--pooler` every program reaches the database through PgBouncer, with
-// `--distance 1` a round trip to it takes a millisecond longer.
+// `npm run bench [-- --only token,pay,jobs --rounds 5 --seconds 2 --connections 8,32 --keys both --workers 1 --large --soak 10
+// --before DIR --pooler --distance 1]`: measures each figure beside a baseline in one run. DIR is another built checkout, measured
+// alternately with this one. The benchmark starts its own PostgreSQL (fsync on), its own channel and the bare program, and exits by
+// itself. `--keys one` repeats one request, `many` uses ten applications and sixty orders. `--large` extends to ten million orders,
+// 100,000 due checks and bills of a million lines, which takes most of an hour; `--workers` sets the workers that run the checks;
+// `--soak 10` runs for ten minutes. With `--pooler` every program reaches the database through PgBouncer, with `--distance 1` a
+// round trip to it takes a millisecond longer.
 import { execFileSync } from 'node:child_process';
 import { cpus } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -18,7 +19,7 @@ import { measureGrowth } from './growth.ts';
 import { compare } from './load.ts';
 import { measurePaidOrders } from './paid-orders.ts';
 import { root } from './processes.ts';
-import { scenarios } from './scenarios.ts';
+import { scenarios, type Spread } from './scenarios.ts';
 import { openStage } from './stage.ts';
 import { measurePayctl, measureStarts } from './starts.ts';
 import { measureSoak } from './soak.ts';
@@ -30,7 +31,8 @@ const { values } = parseArgs({
     only: { type: 'string', default: '' },
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
-    connections: { type: 'string', default: '8' },
+    connections: { type: 'string', default: '8,32' },
+    keys: { type: 'string', default: 'both' },
     workers: { type: 'string', default: '1' },
     large: { type: 'boolean', default: false },
     before: { type: 'string' },
@@ -42,11 +44,12 @@ const { values } = parseArgs({
 });
 const only = values.only.split(',').filter(Boolean);
 const wanted = (name: string) => only.length === 0 || only.includes(name);
-const effort = {
-  rounds: Number(values.rounds),
-  seconds: Number(values.seconds),
-  connections: Number(values.connections),
-};
+const effort = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
+const connections = values.connections.split(',').map(Number);
+const spreads = (['one', 'many'] as const).filter((spread) => values.keys === 'both' || values.keys === spread);
+if (spreads.length === 0) throw new Error('--keys is one, many or both');
+/** What is measured with one kind of keys only. */
+const spread: Spread = spreads.at(-1)!;
 
 const started = performance.now();
 if (!values['no-build']) execFileSync(process.execPath, [join(root, 'bin/build.mjs')], { stdio: 'inherit' });
@@ -62,9 +65,10 @@ const report = (found: readonly Line[]) => {
 };
 
 try {
-  for (const scenario of scenarios(stage)) if (wanted(scenario.name)) report([await compare(scenario, effort)]);
-  if (wanted('tails')) report(await measureTails(stage, effort));
-  if (wanted('workers')) report(await measureWorkers(stage, effort));
+  for (const scenario of scenarios(stage, connections, spreads))
+    if (wanted(scenario.call)) report(await compare(scenario, effort));
+  if (wanted('tails')) report(await measureTails(stage, effort, spread));
+  if (wanted('workers')) report(await measureWorkers(stage, effort, connections, spread));
   if (wanted('start')) report(await measureStarts(stage, effort.rounds));
   if (wanted('embedded')) report([await measureEmbeddedStarts(stage.processes, effort.rounds)]);
   if (wanted('payctl')) report(await measurePayctl(stage, effort.rounds * 3));

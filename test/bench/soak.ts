@@ -87,7 +87,7 @@ export async function measureSoak(stage: Stage, minutes: number): Promise<Line[]
   ];
 }
 
-function requestsOf({ token, clientId, secret, paidOrder }: Service): Request[] {
+function requestsOf({ token, clientId, secret, paidOrders }: Service): Request[] {
   const json = { 'content-type': 'application/json' };
   const headers = { ...json, authorization: `Bearer ${token}` };
   const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
@@ -97,7 +97,7 @@ function requestsOf({ token, clientId, secret, paidOrder }: Service): Request[] 
     headers,
     body: JSON.stringify({ subject: 'Tea', amount: 0.01, payWay, currency: payWay === 'paypal' ? 'USD' : 'CNY' }),
   });
-  const query: Request = { method: 'GET', path: `/api/v2/payment/query/${paidOrder}`, headers };
+  const query: Request = { method: 'GET', path: `/api/v2/payment/query/${paidOrders[0]}`, headers };
   const list: Request = { method: 'GET', path: '/api/v2/payment/orders?limit=20', headers };
   const token_: Request = {
     method: 'POST',

@@ -5,47 +5,91 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { startPgbouncer } from '../support/pgbouncer.ts';
 import { startPostgres } from '../support/postgres.ts';
-import { freePort, openProcesses, payctl, type Processes, untilHealthy } from './processes.ts';
+import {
+  flagsOf,
+  flagsSetBy,
+  freePort,
+  openProcesses,
+  payctl,
+  type Processes,
+  setting,
+  untilHealthy,
+} from './processes.ts';
 
 /** All measured programs, on a durable PostgreSQL (fsync on). */
 export interface Stage {
   processes: Processes;
   service: Service;
-  bare: Caller;
-  /** The environment that restarts the bare program. */
-  bareEnvironment: Record<string, string>;
+  bare: Bare;
   /** The service of the other checkout, if there is one. */
   before?: Service;
   /** The service on a copy of the empty schema; it pays through the benchmark's channel or a simulator. */
-  onCopy(name: string, env?: Record<string, string>, through?: 'channel' | 'simulator'): Promise<Service>;
+  onCopy(
+    name: string,
+    env?: Record<string, string>,
+    through?: 'channel' | 'simulator',
+    apps?: number,
+  ): Promise<Service>;
   /** The other checkout's service on a copy of its own schema. */
   onCopyBefore?: Stage['onCopy'];
+  /** The bare program on a copy of the empty schema, with the applications of the service. */
+  bareOnCopy(name: string, other?: Partial<BareSettings>, apps?: readonly Credentials[]): Promise<Bare>;
   /** The keys of the application and of the channel. */
   keys: Keys;
   close(): Promise<void>;
 }
 
-/** A program with an application that may call it, and two orders that need no channel query. */
-export interface Caller {
-  url: string;
-  pid: number;
+/** The number of applications that call a program in turns. */
+export const APPS = 10;
+/** The closed orders of each, and the paid ones. */
+const ORDERS = 6;
+
+/** An application by the names of OAuth. */
+interface Credentials {
   clientId: string;
   secret: string;
+}
+
+/** An application with a token, and orders that need no channel query. */
+export interface App extends Credentials {
   token: string;
-  closedOrder: string;
-  paidOrder: string;
+  closedOrders: string[];
+  paidOrders: string[];
   /** A pay-per-call order that was paid and delivered. */
   givenOffer: string;
 }
 
+/** A running program with its database; the first of its applications are its own members too. */
+export interface Caller extends App {
+  url: string;
+  pid: number;
+  child: ChildProcess;
+  sql: Sql;
+  apps: App[];
+}
+
+/** The bare program, and how it was started. */
+export interface Bare extends Caller {
+  argv: readonly string[];
+  env: Record<string, string>;
+}
+
+/** What the bare program is told; with a webhook it asks for notifications and reports payments. */
+export interface BareSettings {
+  database: string;
+  gateway: string;
+  appId: string;
+  appKey: string;
+  channelKey: string;
+  webhook?: string;
+}
+
 /** The service, how it was started, and an administrator's token. */
 export interface Service extends Caller {
-  child: ChildProcess;
   /** The command that started it. */
   payctl: string;
   env: Record<string, string>;
   adminToken: string;
-  sql(text: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
 }
 
 /** Two key pairs, as PEM. */
@@ -68,7 +112,7 @@ export async function openStage(beforePayctl: string | undefined, between: Betwe
   const postgres = await startPostgres({ durable: true });
   const pools: InstanceType<typeof pg.Pool>[] = [];
   const connect = (url: string) => {
-    const pool = new pg.Pool({ connectionString: url, max: 2 });
+    const pool = new pg.Pool({ connectionString: url, max: 2, application_name: 'bench' });
     pools.push(pool);
     return async (text: string, values: readonly unknown[] = []) =>
       (await pool.query<Record<string, unknown>>(text, [...values])).rows;
@@ -82,51 +126,67 @@ export async function openStage(beforePayctl: string | undefined, between: Betwe
     const admin = connect(postgres.url);
     const front = await placeBetween(processes, postgres.url, between);
     const keys: Keys = { app: rsa(), channel: rsa() };
-    const { url: gateway } = await processes.address('channel.ts', { BENCH_CHANNEL_KEY: keys.channel.privateKey });
+    const { url: gateway } = await processes.address([join(import.meta.dirname, 'channel.ts')], {
+      BENCH_CHANNEL_KEY: keys.channel.privateKey,
+    });
     const password = await makeSchema(processes, admin, postgres.url, { payctl, name: 'empty' });
     const copies =
       (command: string, template: string, own: string): Stage['onCopy'] =>
-      async (name, env = {}, through = 'channel') => {
+      async (name, env = {}, through = 'channel', apps = 1) => {
         const sql = await copySchema(admin, connect, postgres.url, { name, template });
         const channel = through === 'channel' ? { gateway, keys } : undefined;
         const url = at(front, name);
-        return startService({ processes, payctl: command, url, channel, password: own, sql, env });
+        return startService({ processes, payctl: command, url, channel, password: own, sql, env, apps });
       };
     const onCopy = copies(payctl, 'empty', password);
-    const service = await onCopy('service');
+    const service = await onCopy('service', {}, 'channel', APPS);
     const openBefore = async (command: string): Promise<Pick<Stage, 'before' | 'onCopyBefore'>> => {
       const own = await makeSchema(processes, admin, postgres.url, { payctl: command, name: 'empty_before' });
       const onCopyBefore = copies(command, 'empty_before', own);
-      return { before: await onCopyBefore('before'), onCopyBefore };
+      return { before: await onCopyBefore('before', {}, 'channel', APPS), onCopyBefore };
     };
     const beside = beforePayctl === undefined ? {} : await openBefore(beforePayctl);
-    const { bare, bareEnvironment } = await startBare({
-      processes,
-      service,
-      sql: await copySchema(admin, connect, postgres.url, { name: 'bare', template: 'empty' }),
-      settings: {
-        database: at(front, 'bare'),
+    const argv = [
+      ...flagsOf(payctl),
+      ...setting(await flagsSetBy(processes, [payctl, 'server', 'start'], service.env)),
+      join(import.meta.dirname, 'bare.ts'),
+    ];
+    const bareOnCopy: Stage['bareOnCopy'] = async (name, other = {}, apps = service.apps.slice(0, 1)) => {
+      const sql = await copySchema(admin, connect, postgres.url, { name, template: 'empty' });
+      await copyApps(service, sql, apps);
+      const settings: BareSettings = {
+        database: at(front, name),
         gateway,
+        appId: '1',
         appKey: keys.app.privateKey,
         channelKey: keys.channel.publicKey,
-      },
-    });
-    return { processes, service, bare, bareEnvironment, ...beside, keys, onCopy, close };
+        ...other,
+      };
+      const env = { BENCH_BARE: JSON.stringify(settings) };
+      const address = await processes.address(argv, env);
+      return { ...(await introduce({ ...address, sql }, apps)), argv, env };
+    };
+    const bare = await bareOnCopy('bare', {}, service.apps);
+    return { processes, service, bare, ...beside, keys, onCopy, bareOnCopy, close };
   } catch (error) {
     await close();
     throw error;
   }
 }
 
-type Sql = Service['sql'];
+type Sql = (text: string, values?: readonly unknown[]) => Promise<Record<string, unknown>[]>;
 
 /** The address at which measured programs reach the database. */
 async function placeBetween(processes: Processes, url: string, { pooler, distanceMs }: Between): Promise<string> {
   const far =
     distanceMs === 0
       ? url
-      : (await processes.address('distance.ts', { BENCH_DATABASE_URL: url, BENCH_DISTANCE_MS: String(distanceMs) }))
-          .url;
+      : (
+          await processes.address([join(import.meta.dirname, 'distance.ts')], {
+            BENCH_DATABASE_URL: url,
+            BENCH_DISTANCE_MS: String(distanceMs),
+          })
+        ).url;
   return pooler ? (await startPgbouncer(far, { connections: 20 })).at(far) : far;
 }
 
@@ -186,6 +246,8 @@ interface ToStart {
   password: string;
   sql: Sql;
   env: Record<string, string>;
+  /** The number of its applications. */
+  apps: number;
 }
 
 /** Debug is on because only then may a channel have a private address; everything else is as in production. */
@@ -210,10 +272,15 @@ async function startService({ processes, channel, password, sql, ...given }: ToS
   const adminToken = String(dataOf(login)['token']);
   if (channel) await post(`${url}/api/v1/payment/config/alipay`, alipayConfiguration(channel.keys), adminToken);
   const scopes = ['payment:write', 'payment:read', 'skillpay:call', 'coin:write'];
-  const app = dataOf(await post(`${url}/api/v1/api-apps`, { name: 'bench', project: 'default', scopes }, adminToken));
-  const address = { url, pid: child.pid! };
-  const caller = await introduce(address, String(app['client_id']), String(app['client_secret']), sql);
-  return { ...caller, child, payctl: given.payctl, env, adminToken, sql };
+  const apps: Credentials[] = [];
+  for (let n = 0; n < given.apps; n += 1) {
+    const app = dataOf(
+      await post(`${url}/api/v1/api-apps`, { name: `bench-${n}`, project: 'default', scopes }, adminToken),
+    );
+    apps.push({ clientId: String(app['client_id']), secret: String(app['client_secret']) });
+  }
+  const caller = await introduce({ url, pid: child.pid!, child, sql }, apps);
+  return { ...caller, payctl: given.payctl, env, adminToken };
 }
 
 /** An Alipay account at the benchmark's own channel. */
@@ -240,50 +307,49 @@ export function wechatConfiguration({ app, channel }: Keys, mchid: string): obje
   };
 }
 
-async function startBare({
-  processes,
-  service,
-  sql,
-  settings,
-}: {
-  processes: Processes;
-  service: Service;
-  sql: Sql;
-  settings: Record<string, string>;
-}): Promise<Pick<Stage, 'bare' | 'bareEnvironment'>> {
-  const [app = {}] = await service.sql('select * from api_apps where client_id = $1', [service.clientId]);
-  const columns = Object.keys(app);
-  await sql(
-    `insert into api_apps (${columns.join(', ')}) values (${columns.map((_, n) => `$${n + 1}`).join(', ')})`,
-    Object.values(app),
-  );
-  const bareEnvironment = { BENCH_BARE: JSON.stringify(settings) };
-  const address = await processes.address('bare.ts', bareEnvironment);
-  return { bare: await introduce(address, service.clientId, service.secret, sql), bareEnvironment };
+async function copyApps({ sql: from }: Caller, to: Sql, apps: readonly Credentials[]): Promise<void> {
+  const rows = await from('select * from api_apps where client_id = any ($1)', [apps.map(({ clientId }) => clientId)]);
+  const columns = Object.keys(rows[0]!);
+  for (const row of rows)
+    await to(
+      `insert into api_apps (${columns.join(', ')}) values (${columns.map((_, n) => `$${n + 1}`).join(', ')})`,
+      Object.values(row),
+    );
 }
 
-/** Creates a token, a closed order and a paid one. */
-async function introduce(
-  { url, pid }: Pick<Caller, 'url' | 'pid'>,
-  clientId: string,
-  secret: string,
-  sql: Sql,
-): Promise<Caller> {
+type Running = Pick<Caller, 'url' | 'pid' | 'child' | 'sql'>;
+
+/** Creates a token for each application, closed orders and paid ones. Only a program of many applications gets many orders. */
+async function introduce(program: Running, credentials: readonly Credentials[]): Promise<Caller> {
+  const orders = credentials.length === 1 ? 1 : ORDERS;
+  const apps: App[] = [];
+  for (const one of credentials) apps.push(await introduceApp(program, one, orders));
+  return { ...program, ...apps[0]!, apps };
+}
+
+async function introduceApp({ url, sql }: Running, { clientId, secret }: Credentials, orders: number): Promise<App> {
   const grant = { grant_type: 'client_credentials', client_id: clientId, client_secret: secret };
   const token = String((await post(`${url}/oauth/token`, grant))['access_token']);
-  const place = async (): Promise<string> =>
-    String(dataOf(await post(`${url}/api/v2/payment/pay`, PAYMENT, token))['orderNo']);
-  const [closedOrder, paidOrder] = [await place(), await place()];
-  await sql(`update orders set state = 'closed', closed_at = now(), next_check_at = null where order_no = $1`, [
-    closedOrder,
+  const place = async () => String(dataOf(await post(`${url}/api/v2/payment/pay`, PAYMENT, token))['orderNo']);
+  const [closedOrders, paidOrders]: [string[], string[]] = [[], []];
+  for (let n = 0; n < orders; n += 1) {
+    closedOrders.push(await place());
+    paidOrders.push(await place());
+  }
+  await sql(`update orders set state = 'closed', closed_at = now(), next_check_at = null where order_no = any ($1)`, [
+    closedOrders,
   ]);
-  await sql(
-    `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = $1, next_check_at = null
-      where order_no = $1`,
-    [paidOrder],
-  );
+  await markPaid(sql, paidOrders);
   const givenOffer = await redeemOne(url, token, sql);
-  return { url, pid, clientId, secret, token, closedOrder, paidOrder, givenOffer };
+  return { clientId, secret, token, closedOrders, paidOrders, givenOffer };
+}
+
+async function markPaid(sql: Sql, orders: readonly string[]): Promise<void> {
+  await sql(
+    `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = order_no, next_check_at = null
+      where order_no = any ($1)`,
+    [orders],
+  );
 }
 
 /** The call of every pay-per-call scenario; Debug provides the resource. */
@@ -299,11 +365,7 @@ async function redeemOne(url: string, token: string, sql: Sql): Promise<string> 
   const offer = await call({});
   const outTradeNo = offer.headers.get('x-out-trade-no');
   if (offer.status !== 402 || outTradeNo === null) throw new Error(`offer: ${offer.status} ${await offer.text()}`);
-  await sql(
-    `update orders set state = 'paid', paid = amount, paid_at = now(), channel_trade_no = $1, next_check_at = null
-      where order_no = $1`,
-    [outTradeNo],
-  );
+  await markPaid(sql, [outTradeNo]);
   const given = await call({ 'x-out-trade-no': outTradeNo });
   if (given.status !== 200) throw new Error(`redeem: ${given.status} ${await given.text()}`);
   return outTradeNo;

@@ -1,18 +1,17 @@
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { type Line, median } from './figures.ts';
 import { freePort, payctl, type Processes, residentMegabytes, untilHealthy } from './processes.ts';
 import type { Service, Stage } from './stage.ts';
 
 /** Measures the time from the process start to the first 200 of /health, and the memory of an idle service. */
 export async function measureStarts(stage: Stage, rounds: number): Promise<Line[]> {
-  const { service, before, bareEnvironment } = stage;
+  const { service, before } = stage;
   const serve = ({ payctl: command, env }: Service, own: Record<string, string>): Started => ({
     argv: [command, 'server', 'start'],
     env: { ...production(env), ...own },
     tellsPort: false,
   });
-  const bare = { argv: [join(import.meta.dirname, 'bare.ts')], env: bareEnvironment, tellsPort: true };
+  const bare = { argv: stage.bare.argv, env: stage.bare.env, tellsPort: true };
   // The previous release may not know the setting; it is killed if it stops slowly.
   const who = [serve(service, { PAY_SERVER_DRAIN_SECONDS: '0' }), bare, ...(before ? [serve(before, {})] : [])];
   const figures = who.map(() => ({ ready: [] as number[], memory: Number.NaN }));
@@ -33,8 +32,8 @@ export async function measureStarts(stage: Stage, rounds: number): Promise<Line[
     reached: figure(0) <= most,
   });
   return [
-    lineOf('ready on an existing schema', 'ms', 1500, (at) => median(figures[at]!.ready)),
-    lineOf('memory of an idle service', 'MB', 150, (at) => figures[at]!.memory),
+    lineOf('ready on an existing schema', 'ms', 1000, (at) => median(figures[at]!.ready)),
+    lineOf('memory of an idle service', 'MB', 115, (at) => figures[at]!.memory),
   ];
 }
 
@@ -82,10 +81,10 @@ export async function measurePayctl({ processes, service, before }: Stage, round
     'payctl app list': ['app', 'list'],
   } as const;
   const most = {
-    'payctl --version': 15,
-    'payctl --help': 20,
-    'payctl order list --help': 20,
-    'payctl app list': 110,
+    'payctl --version': 8,
+    'payctl --help': 12,
+    'payctl order list --help': 12,
+    'payctl app list': 70,
   } as const;
   const lines: Line[] = [];
   for (const what of Object.keys(words) as (keyof typeof words)[]) {

@@ -1,8 +1,8 @@
-import { type Line } from './figures.ts';
-import { compare, type Effort, type Scenario } from './load.ts';
+import type { Line } from './figures.ts';
+import { type Ask, compare, type Effort } from './load.ts';
 import { childrenOf, limitProcessor } from './quota.ts';
-import { type Ask, query, token } from './scenarios.ts';
-import type { Caller, Stage } from './stage.ts';
+import { queryClosed, shotOf, type Spread, token } from './scenarios.ts';
+import { type App, APPS, type Stage } from './stage.ts';
 
 /** The minimum gain of a second worker where the database is not the limit. */
 const AIM = 1.7;
@@ -14,22 +14,31 @@ const SHARE = 0.25;
  * that neither the database nor the load generator is the limit; where no quota can be set, they share the processors with all other
  * processes.
  */
-export async function measureWorkers({ onCopy, processes }: Stage, effort: Effort): Promise<Line[]> {
-  const one = await onCopy('one_worker');
-  const two = await onCopy('two_workers', { PAY_SERVER_WORKERS: '2' });
+export async function measureWorkers(
+  { onCopy, processes }: Stage,
+  effort: Effort,
+  connections: readonly number[],
+  keys: Spread,
+): Promise<Line[]> {
+  const one = await onCopy('one_worker', {}, 'channel', APPS);
+  const two = await onCopy('two_workers', { PAY_SERVER_WORKERS: '2' }, 'channel', APPS);
   const limits = [one.pid, ...childrenOf(two.pid)].map((pid) => limitProcessor(pid, SHARE));
   const isLimited = limits.every((limit) => limit !== undefined);
-  const scenario = (name: string, shot: (caller: Caller) => Ask): Scenario => ({
-    name: `${name}, two workers${isLimited ? ` of ${SHARE} processors each` : ''}`,
-    of: 'one worker',
-    ...(isLimited && { aim: AIM }),
-    ours: { ...shot(two), pid: two.pid },
-    baseline: { ...shot(one), pid: one.pid },
-    putOff: async () => {},
-  });
   const lines: Line[] = [];
-  for (const each of [scenario('token', token), scenario('query', (caller) => query(caller, caller.closedOrder))])
-    lines.push(await compare(each, effort));
+  const measure = async (name: string, asks: (app: App) => Ask[], efficiency: number) => {
+    const beside = {
+      of: 'one worker' as const,
+      shot: shotOf(one, asks, keys),
+      efficiency,
+      ...(isLimited && { aim: AIM }),
+    };
+    const ours = shotOf(two, asks, keys);
+    for (const many of connections)
+      lines.push(...(await compare({ name, connections: many, ours, baselines: [beside] }, effort)));
+  };
+  const workers = `two workers${isLimited ? ` of ${SHARE} processors each` : ''}`;
+  await measure(`token, ${workers}`, (app) => [token(app)], 0.92);
+  await measure(`query, ${workers}`, queryClosed, 0.95);
   for (const end of limits) end?.();
   for (const { child } of [one, two]) await processes.end(child);
   return lines;
