@@ -28,6 +28,8 @@ declare module 'autocannon' {
     body?: string;
     requests?: Request[];
     setupClient?(client: Client): void;
+    /** Seconds. */
+    timeout?: number;
     /** Requests per second of all connections together. */
     overallRate?: number;
   }
