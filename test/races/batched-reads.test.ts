@@ -115,7 +115,10 @@ async function heldQueries(t: ExecutionContext, crowd: Crowd, service: Service, 
   };
 }
 
-for (const [what, how] of [['that is cancelled, as by its time limit,', 'pg_cancel_backend']] as const)
+for (const [what, how] of [
+  ['whose connection is ended', 'pg_terminate_backend'],
+  ['that is cancelled, as by its time limit,', 'pg_cancel_backend'],
+] as const)
   test.serial(`a shared statement ${what} fails no request`, async (t) => {
     const { service, queries } = await openOrders(t, { shops: 4, orders: 24 });
     const crowd = await openCrowd(t, service.url, 24);

@@ -175,6 +175,24 @@ test('a shared statement runs without the time limit, log context, trace and sto
   t.deepEqual(seen, [{ work: {}, own: undefined, trace: true }, true]);
 });
 
+test('the first request may end before the shared statement, and its end does not end the time limit of the statement', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const sent = Promise.withResolvers<RequestTime | undefined>();
+  const { read } = recorded(async () => {
+    sent.resolve(requestTime());
+    await gate.promise;
+  });
+  // As `readAhead` does for a caller who is refused.
+  const ended = asked(async () => void read('first'));
+  const second = asked(() => read('second'));
+  await ended;
+  const time = await sent.promise;
+  t.true(Number.isFinite(time?.left()));
+  gate.resolve();
+  t.is((await second)?.id, 'second');
+  t.is(time?.left(), Number.POSITIVE_INFINITY, 'the time limit ends with the statement');
+});
+
 test('a value that PostgreSQL rejects fails only the request that sent it', async (t) => {
   const fault = Object.assign(new Error('invalid byte sequence'), { code: '22021' });
   const { sent, read } = recorded((ids) => {
@@ -230,4 +248,18 @@ test('requests for one row never get the same object, at any depth', async (t) =
     ]);
     t.deepEqual(row, { ...rowOf(ids[at]!), at: new Date(at + 100), nested: { list: [{ n: at }, { n: at }], byName } });
   }
+});
+
+test('work that goes on after the response has no time limit of its request', async (t) => {
+  const gate = Promise.withResolvers<void>();
+  const { read } = recorded(() => gate.promise);
+  const time = new RequestTime(TOTAL);
+  time.end();
+  const reading = asked(() => read('a'), time);
+  // Longer than the shortest timer of Node.
+  const timer = Promise.withResolvers<void>();
+  setTimeout(timer.resolve, 2);
+  await timer.promise;
+  gate.resolve();
+  t.is((await reading)?.id, 'a');
 });
