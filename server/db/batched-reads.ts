@@ -13,11 +13,14 @@ interface BatchedRead<Key, Row> {
   idOf(key: Key): string;
   /** Reads the rows of several keys with one statement. Returns the rows by id. */
   read(keys: readonly Key[]): Promise<ReadonlyMap<string, Row>>;
+  /** Returns the row with only those members that this key may see; absent = all. */
+  partFor?(row: Row, key: Key): Row;
 }
 
 interface Asked<Key> {
   readonly key: Key;
-  readonly time: RequestTime;
+  /** The time that the request may still wait for the database (ms). */
+  readonly leftMs: number;
 }
 
 /**
@@ -32,12 +35,14 @@ export function batchedRead<Key, Row>(reading: BatchedRead<Key, Row>): (key: Key
     // DataLoader's own schedule would join only the requests of one socket.
     batchScheduleFn: (send) => void outsideRequests(setImmediate, send),
   });
-  const readAlone = async (key: Key) => (await reading.read([key])).get(reading.idOf(key));
+  const readAlone = async (key: Key) => rowFor(reading, await reading.read([key]), key);
   return async (key) => {
     const time = requestTime();
-    if (!time || time.left() <= 0) return readAlone(key);
+    const leftMs = time?.left() ?? 0;
+    // After its response a request has no time limit (Infinity), and a shared statement must have one.
+    if (!time || leftMs <= 0 || leftMs === Number.POSITIVE_INFINITY) return readAlone(key);
     time.startWaiting();
-    const result = await withinOwnTime(time, loader.load({ key, time })).finally(() => time.stopWaiting());
+    const result = await withinOwnTime(time, loader.load({ key, leftMs })).finally(() => time.stopWaiting());
     return result === FAILED ? readAlone(key) : result.row;
   };
 }
@@ -59,17 +64,17 @@ const FAILED = Symbol('failed');
 type Result<Row> = { readonly row: Row | undefined } | typeof FAILED;
 
 async function readTogether<Key, Row>(
-  { idOf, read }: BatchedRead<Key, Row>,
+  reading: BatchedRead<Key, Row>,
   asked: readonly Asked<Key>[],
 ): Promise<Result<Row>[]> {
   const keys = asked.map(({ key }) => key);
   try {
-    const longest = Math.max(...asked.map(({ time }) => time.left()));
-    const rows = await withinRequestTime(new RequestTime(longest + ENDING_MS), () => read(keys));
+    const longest = Math.max(...asked.map(({ leftMs }) => leftMs));
+    const rows = await withinRequestTime(new RequestTime(longest + ENDING_MS), () => reading.read(keys));
     const given = new Set<string>();
     return keys.map((key) => {
-      const id = idOf(key);
-      const row = rows.get(id);
+      const id = reading.idOf(key);
+      const row = rowFor(reading, rows, key);
       if (given.has(id)) return { row: structuredClone(row) };
       given.add(id);
       return { row };
@@ -78,4 +83,13 @@ async function readTogether<Key, Row>(
     if (asked.length === 1) throw error;
     return keys.map(() => FAILED);
   }
+}
+
+function rowFor<Key, Row>(
+  { idOf, partFor }: BatchedRead<Key, Row>,
+  rows: ReadonlyMap<string, Row>,
+  key: Key,
+): Row | undefined {
+  const row = rows.get(idOf(key));
+  return row !== undefined && partFor ? partFor(row, key) : row;
 }

@@ -185,6 +185,8 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
         isAbandoned = true;
         void client.end();
       }
+      // The server closes the connection, so it is not used again, even if its end was not noticed yet.
+      if (error instanceof DatabaseError && error.severity === 'FATAL') void client.end();
       // The connection has lost its prepared statements. pg does not notice this, so the connection is closed.
       if ((error as { code?: unknown }).code === NO_SUCH_STATEMENT) void client.end();
       throw error;

@@ -240,7 +240,8 @@ test('shared statements find their rows by primary key in large tables, also wit
   await copy('orders', 'order_no', 'o-', orders);
   await copy('api_apps', 'client_id', 'app-', apps);
   await client.query(
-    `insert into revoked_tokens select 'jti-' || n, 'app-0', now(), now() from generate_series(1, ${orders}) n`,
+    `insert into revoked_tokens (jti, owner, expires_at, revoked_at)
+      select 'jti-' || n, 'app-0', now(), now() from generate_series(1, ${orders}) n`,
   );
   await client.query(`insert into idempotency_keys (scope, route, key, fingerprint, state, created_at)
     select 'app:app-' || n % ${apps}, 'POST /api/v2/payment/pay', 'key-' || n, '', 'done', now() from generate_series(1, ${orders}) n`);

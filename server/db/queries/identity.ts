@@ -149,6 +149,11 @@ function createAppReads(store: Pick<Store, 'read'>): AppReads {
   const readApp = batchedRead({
     idOf: ({ clientId }: AppToken) => clientId,
     read: (tokens) => store.read((tx) => appsOf(tx, tokens)),
+    partFor: ({ revoked, kept, ...app }, { jti, requestKey }) => ({
+      ...app,
+      revoked: revoked.filter((one) => one === jti),
+      kept: kept && kept.filter(({ route, key }) => route === requestKey?.route && key === requestKey.key),
+    }),
   });
   const readClient = batchedRead({
     idOf: String,
@@ -157,7 +162,7 @@ function createAppReads(store: Pick<Store, 'read'>): AppReads {
   return {
     async appState(token) {
       const app = await readApp(token);
-      return app && { ...app, revoked: app.revoked.includes(token.jti), kept: keptOf(app, token.requestKey) };
+      return app && { ...app, revoked: app.revoked.length > 0, kept: keptOf(app) };
     },
     clientState: readClient,
   };
@@ -193,8 +198,8 @@ function valuesOf<Row extends object, Name extends keyof Row>(rows: readonly Row
   return rows.map((row) => row[name]);
 }
 
-function keptOf({ kept }: FoundApp, requestKey: RequestKey | undefined): KeptKey | null {
-  const found = kept?.find(({ route, key }) => route === requestKey?.route && key === requestKey.key);
+function keptOf({ kept }: FoundApp): KeptKey | null {
+  const [found] = kept ?? [];
   if (!found) return null;
   const { leasedUntil, fingerprint, intentNo, state, status, body } = found;
   const until = leasedUntil === null ? null : new Date(leasedUntil);
