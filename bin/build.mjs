@@ -82,8 +82,8 @@ const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', '
 /** Builds the help of every command, so that it is shown without loading the command. */
 const makeHelp = () => make('cli/help-files', 'writeHelpFiles', 'cli/help');
 
-/** Packages that find files by their own path, and one that `pg` loads only if it is installed. */
-const EXTERNAL = ['argon2', '@electric-sql/pglite', 'pg-native', 'swagger-ui-dist'];
+/** Packages that find files by their own path, and two that `pg` and `debug` load only if they are installed. */
+const EXTERNAL = ['argon2', '@electric-sql/pglite', 'pg-native', 'supports-color', 'swagger-ui-dist'];
 
 /**
  * Replaces the modules of the build by a few files in lib/, which contain the packages, too. Finding and linking the
@@ -92,13 +92,15 @@ const EXTERNAL = ['argon2', '@electric-sql/pglite', 'pg-native', 'swagger-ui-dis
 async function bundle() {
   const { build } = await import('esbuild');
   const lib = join(draft, 'lib');
+  const packages = new Set();
   const bundleInto = async (names, more) => {
-    const { outputFiles } = await build({
+    const { outputFiles, metafile } = await build({
       entryPoints: names.map((name) => join(draft, 'cli', `${name}.js`)),
       // The names in the output do not contain the draft's folder.
       absWorkingDir: draft,
       outdir: lib,
       bundle: true,
+      metafile: true,
       write: false,
       platform: 'node',
       format: 'esm',
@@ -109,6 +111,10 @@ async function bundle() {
       plugins: [{ name: 'payctl', setup }],
       ...more,
     });
+    for (const path of Object.keys(metafile.inputs)) {
+      const [folder] = /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? [];
+      if (folder !== undefined) packages.add(resolve(draft, folder));
+    }
     return outputFiles;
   };
   // MikroORM and the service compare classes by name.
@@ -117,6 +123,7 @@ async function bundle() {
   for (const folder of ['cli', 'config', 'server']) removeModules(join(draft, folder));
   mkdirSync(lib);
   for (const { path, text } of files) writeFileSync(path, withBuiltins(text));
+  writeFileSync(join(lib, 'LICENSES.txt'), [...packages].sort().map(licenceOf).join('\n'));
   const payctl = join(draft, 'bin', 'payctl.js');
   writeFileSync(payctl, readFileSync(payctl, 'utf8').replaceAll("'../cli/", "'../lib/"));
 
@@ -124,7 +131,7 @@ async function bundle() {
     own.onLoad({ filter: /\.[cm]?js$/ }, withItsAddress);
     // Commander uses this module only for subcommands in files of their own. Loading it takes 5 ms.
     own.onResolve({ filter: /^node:child_process$/ }, ({ path, importer }) =>
-      importer.includes('commander') ? { path, namespace: 'lazy' } : undefined,
+      /[\\/]node_modules[\\/]commander[\\/]/.test(importer) ? { path, namespace: 'lazy' } : undefined,
     );
     own.onLoad({ filter: /./, namespace: 'lazy' }, ({ path }) => ({
       contents: `export default { spawn: (...all) => process.getBuiltinModule(${JSON.stringify(path)}).spawn(...all) };`,
@@ -141,6 +148,14 @@ async function bundle() {
       .replaceAll('import.meta.dirname', `import.meta.dirname.concat(${JSON.stringify(`/${dirname(before)}`)})`);
     return { contents, loader: 'js' };
   }
+}
+
+/** The name, version and licence of a package in the bundle. Its licence asks for the notice with every copy. */
+function licenceOf(folder) {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const notices = readdirSync(folder).filter((file) => /^(licen[cs]e|copying|notice)/i.test(file));
+  const texts = notices.map((file) => readFileSync(join(folder, file), 'utf8').trim());
+  return [`== ${name} ${version} (${license})`, ...texts, ''].join('\n');
 }
 
 /**

@@ -38,7 +38,7 @@ if (major < 24 || (major === 24 && minor < 15)) {
   });
 }
 
-/** Imports no module of Node.js: with `import`, `node:fs` alone takes 5 ms, and an old Node.js could not say so. */
+/** Without `import` of modules of Node.js: `node:fs` alone takes 5 ms, and an old Node.js would fail before it says why. */
 async function answerAtOnce(): Promise<boolean> {
   return (await import('../cli/at-once.ts')).answerAtOnce(process.argv.slice(2), process.env);
 }

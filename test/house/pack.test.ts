@@ -34,7 +34,7 @@ test('the package contains the program and its documents, and no key, secret, te
   const [{ files }] = JSON.parse(answer) as [{ files: { path: string }[] }];
   const paths = files.map(({ path }) => path);
   const isMeant =
-    /^(package\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|CHANGELOG\.md|config\/default\.toml|config\/deploy\/([\w.-]+\/)*[\w.-]+|dist\/(bin|lib)\/[\w.-]+\.js|dist\/cli\/help\/[\w-]+\.json|dist\/config\/default\.toml|dist\/client\/\w+\.(js|d\.ts)|dist\/server\/explorer\/[\w.-]+\.(html|js|json|css|png|br|gz)|dist\/server\/guides\/(en|zh)\/[\w-]+\.html|dist\/server\/(pages\/style|simulator)\/\w+\.css)$/;
+    /^(package\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|CHANGELOG\.md|config\/default\.toml|config\/deploy\/([\w.-]+\/)*[\w.-]+|dist\/(bin|lib)\/[\w.-]+\.js|dist\/lib\/LICENSES\.txt|dist\/cli\/help\/[\w-]+\.json|dist\/config\/default\.toml|dist\/client\/\w+\.(js|d\.ts)|dist\/server\/explorer\/[\w.-]+\.(html|js|json|css|png|br|gz)|dist\/server\/guides\/(en|zh)\/[\w-]+\.html|dist\/server\/(pages\/style|simulator)\/\w+\.css)$/;
   t.deepEqual(
     paths.filter((path) => !isMeant.test(path)),
     [],

@@ -110,6 +110,25 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
   t.is((JSON.parse(migrated) as { pending: number }).pending, 0, 'its defaults and the embedded database work');
 });
 
+test('the bundle names each of its packages with a licence, and none of them is for development only', async (t) => {
+  const licences = readFileSync(join(await builtFolder(), 'dist/lib/LICENSES.txt'), 'utf8');
+  const named = [...licences.matchAll(/^== (\S+) (\S+) \(([\w-][\w. -]*)\)$/gm)];
+  t.is(named.length, [...licences.matchAll(/^== /gm)].length);
+  t.true(named.length > 100);
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
+    packages: Record<string, { version: string; dev?: boolean }>;
+  };
+  const shipped = new Set(
+    Object.entries(packages)
+      .filter(([, { dev }]) => !dev)
+      .map(([path, { version }]) => `${path.replace(/^.*node_modules\//, '')} ${version}`),
+  );
+  t.deepEqual(
+    named.map(([, name, version]) => `${name} ${version}`).filter((one) => !shipped.has(one)),
+    [],
+  );
+});
+
 test('without TypeScript the build changes nothing and succeeds', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'bin'));
