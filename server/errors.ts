@@ -40,6 +40,9 @@ export const NO_ROOM = /^53(?:000|100|400)$/;
  */
 export const BUSY = /^(?:55P03|57014|40001|40P01|53200|53300)$/;
 
+/** PostgreSQL has ended the connection, or refuses it while it starts or stops. 25P03 and 57P05: it was idle. */
+export const ENDED = /^(?:08...|57P0[1-3]|57P05|25P03)$/;
+
 abstract class CodedError<Code extends string> extends Error {
   readonly code: Code;
   readonly status: number;

@@ -58,7 +58,7 @@ async function withinOwnTime<T>(time: RequestTime, reading: Promise<T>): Promise
   return Promise.race([reading, late.promise]).finally(() => clearTimeout(timer));
 }
 
-/** The shared statement failed. Each request then reads alone, so that no request fails because of another one. */
+/** PostgreSQL refused a value. Each request then reads alone, so that no request fails because of another one. */
 const FAILED = Symbol('failed');
 
 type Result<Row> = { readonly row: Row | undefined } | typeof FAILED;
@@ -70,7 +70,7 @@ async function readTogether<Key, Row>(
   const keys = asked.map(({ key }) => key);
   try {
     const longest = Math.max(...asked.map(({ leftMs }) => leftMs));
-    const rows = await withinRequestTime(new RequestTime(longest + ENDING_MS), () => reading.read(keys));
+    const rows = await withinRequestTime(new RequestTime(longest + ENDING_MS), () => readTwice(reading, keys));
     const given = new Set<string>();
     return keys.map((key) => {
       const id = reading.idOf(key);
@@ -80,9 +80,30 @@ async function readTogether<Key, Row>(
       return { row };
     });
   } catch (error) {
-    if (asked.length === 1) throw error;
+    if (asked.length === 1 || !isAboutValue(error)) throw error;
     return keys.map(() => FAILED);
   }
+}
+
+/**
+ * Alone, each request would use another connection, and one lost connection would fail one request. So the shared
+ * statement is repeated once. Each request alone would be too much for a database that is overloaded.
+ */
+async function readTwice<Key, Row>(
+  { read }: BatchedRead<Key, Row>,
+  keys: readonly Key[],
+): Promise<ReadonlyMap<string, Row>> {
+  try {
+    return await read(keys);
+  } catch (error) {
+    if (keys.length === 1 || isAboutValue(error) || (error as Error).message === TIMED_OUT) throw error;
+    return read(keys);
+  }
+}
+
+/** Whether PostgreSQL refuses a value of the statement (class 22), which only one request has sent. */
+function isAboutValue(error: unknown): boolean {
+  return /^22...$/.test(String((error as { code?: unknown }).code));
 }
 
 function rowFor<Key, Row>(

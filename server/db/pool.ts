@@ -10,6 +10,7 @@ import pg, {
   type QueryResult,
   TypeOverrides,
 } from 'pg';
+import { ENDED } from '../errors.ts';
 import { type AbandonedConnections, type Bounds, localBounds, watchAbandoned } from './connections.ts';
 import { PARSERS } from './kysely.ts';
 
@@ -186,7 +187,7 @@ function wrapClient(client: PoolClient, { nameOf, health, own, begins, holds, ab
         void client.end();
       }
       // The server closes the connection, so it is not used again, even if its end was not noticed yet.
-      if (error instanceof DatabaseError && error.severity === 'FATAL') void client.end();
+      if (ENDED.test(String((error as { code?: unknown }).code))) void client.end();
       // The connection has lost its prepared statements. pg does not notice this, so the connection is closed.
       if ((error as { code?: unknown }).code === NO_SUCH_STATEMENT) void client.end();
       throw error;

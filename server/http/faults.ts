@@ -1,6 +1,6 @@
 // Translates faults of the database or of the code into error responses, and describes errors for the log.
 import type { ErrorCode } from '../error-codes/error-codes.ts';
-import { AppError, BUSY, ChangeUnknown, NO_ROOM, Unavailable, causes } from '../errors.ts';
+import { AppError, BUSY, ChangeUnknown, ENDED, NO_ROOM, Unavailable, causes } from '../errors.ts';
 
 const unreachable = new Set([
   'ECONNREFUSED',
@@ -64,8 +64,7 @@ function isBusy(code: string, message: string): boolean {
 }
 
 function isUnreachable(code: string, message: string): boolean {
-  // 25P03 and 57P05: PostgreSQL ended an idle connection.
-  return /^(?:08...|57P0[1-3]|57P05|25P03)$/.test(code) || unreachable.has(code) || unreachableText.test(message);
+  return ENDED.test(code) || unreachable.has(code) || unreachableText.test(message);
 }
 
 export interface ErrorDescription {

@@ -10,11 +10,9 @@ import type { PaymentOperations } from '../payments/operations.ts';
 import type { PlacePayment } from '../payments/orders/place.ts';
 import type { Requester, Channels, Ports } from '../payments/ports.ts';
 import type { RefundIntent } from '../payments/core/open-refund.ts';
-import type { PaymentScheme } from './schemes/scheme.ts';
+import type { PaymentScheme, SkillPair } from './schemes/scheme.ts';
 import type { SignedTerms } from './schemes/x402.ts';
 import type { PaymentCodes } from './schemes/code.ts';
-
-import type { SkillPair } from './schemes/scheme.ts';
 
 export type { SkillCaller, SkillPair } from './schemes/scheme.ts';
 

@@ -139,8 +139,8 @@ export const OrderEntity = defineEntity({
         'refunded >= 0 and refunding >= 0 and overrun >= 0 and paid >= 0 and refunded + refunding <= paid + overrun',
     },
   ],
-  // An index that sorts ends with `created_at`: orders of the same instant are sorted by `order_no` after reading, and
-  // the 27 bytes of a number in each entry would double most of these indexes. A partial index on a column that is set
+  // An index that sorts ends with `created_at`: for a page all orders of one instant are read and sorted by `order_no`.
+  // The 27 bytes of a number in each entry would double most of these indexes. A partial index on a column that is set
   // serves `column = value` as well, because a value is never null.
   indexes: [
     {

@@ -46,8 +46,9 @@ export function createReadProduct(store: Pick<Store, 'read'>): (key: ProductKey)
   return batchedRead({
     idOf,
     read: async (keys: readonly ProductKey[]) => {
-      const [project, code] = [keys.map((one) => one.project), keys.map((one) => one.code)];
-      const rows = await store.read((tx) => tx.products.list({ project, code }));
+      const [projects, codes] = [keys.map(({ project }) => project), keys.map(({ code }) => code)];
+      const isAsked = sql<boolean>`(project, code) in (select * from unnest(${projects}::text[], ${codes}::text[]))`;
+      const rows = await store.read((tx) => tx.products.rows().where(isAsked).execute());
       return new Map(rows.map((row) => [idOf(row), row]));
     },
   });

@@ -173,7 +173,9 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
   return deliveries.map((delivery) => ({
     delivery,
     type: types.get(delivery.eventId) ?? 'webhook.test',
-    tries: [...(byDelivery.get(delivery.id) ?? []), lastTry(delivery)].filter((one) => one !== undefined),
+    tries: [...(byDelivery.get(delivery.id) ?? []), lastTry(delivery)]
+      .filter((one) => one !== undefined)
+      .toSorted((one, other) => one.at.getTime() - other.at.getTime()),
   }));
 }
 

@@ -181,8 +181,8 @@ async function appsOf(tx: ReadTx, tokens: readonly AppToken[]): Promise<Readonly
   const kept = sql`
     (select json_agg(json_build_object('route', k.route, 'key', k.key, 'fingerprint', k.fingerprint,
               'intentNo', k.intent_no, 'state', k.state, 'leasedUntil', k.leased_until, 'status', k.status, 'body', k.body))
-       from unnest(${valuesOf(keyed, 'clientId')}::text[], ${valuesOf(keyed, 'route')}::text[],
-              ${valuesOf(keyed, 'key')}::text[]) as sent (client_id, route, key)
+       from (select distinct * from unnest(${valuesOf(keyed, 'clientId')}::text[], ${valuesOf(keyed, 'route')}::text[],
+                     ${valuesOf(keyed, 'key')}::text[])) as sent (client_id, route, key)
        join idempotency_keys k
          on k.scope = 'app:' || sent.client_id and k.route = sent.route and k.key = sent.key
       where sent.client_id = a.client_id)`;

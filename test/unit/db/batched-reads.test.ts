@@ -206,6 +206,26 @@ test('a value that PostgreSQL rejects fails only the request that sent it', asyn
   t.deepEqual(sent, [['a', 'bad', 'b'], ['a'], ['bad'], ['b']]);
 });
 
+test('a shared statement is repeated once after a lost connection, and never after its time has ended', async (t) => {
+  let failures = 1;
+  const lost = recorded(() => {
+    if (failures-- > 0) throw new Error('Connection terminated unexpectedly');
+  });
+  const ids = ['a', 'b', 'c'];
+  const rows = await Promise.all(ids.map((id) => asked(() => lost.read(id))));
+  t.deepEqual(
+    rows.map((row) => row?.id),
+    ids,
+  );
+  t.deepEqual(lost.sent, [ids, ids]);
+  const late = recorded(() => {
+    throw new Error(TIMED_OUT);
+  });
+  const results = await Promise.allSettled(ids.map((id) => asked(() => late.read(id))));
+  t.true(results.every(({ status }) => status === 'rejected'));
+  t.deepEqual(late.sent, [ids]);
+});
+
 test('a request that is alone in its batch is not read twice after a failure', async (t) => {
   const { sent, read } = recorded(() => {
     throw new Error('gone');
