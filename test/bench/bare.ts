@@ -264,7 +264,7 @@ async function settlePaid(form: ReadonlyMap<string, string>, text: string): Prom
     );
     await run(
       `insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, leased_until, created_at)
-       values ($1, $2, $3, 'webhook', $4, 'pending', 0, $5, $5 + interval '1 minute', $5)`,
+       values ($1, $2, $3, 'webhook', $4, 'pending', 0, $5, $5::timestamptz + interval '1 minute', $5)`,
       [id, eventId, clientId, settings.webhook, now],
     );
     await run(MESSAGE, [orderNo, 'in', 'notice TRADE_SUCCESS', deflateRawSync(text)]);
@@ -318,6 +318,9 @@ async function inTransaction(work: (run: Run) => Promise<void>): Promise<void> {
     await client.query('begin');
     await work((text, values) => client.query(text, [...values]));
     await client.query('commit');
+  } catch (error) {
+    await client.query('rollback');
+    throw error;
   } finally {
     client.release();
   }
@@ -362,7 +365,7 @@ function chinaTime(): string {
 }
 
 const koa = new Koa();
-koa.silent = true;
+koa.on('error', (error: unknown) => console.error('bare:', error));
 koa.use(async (ctx) => {
   if (ctx.path === '/health') ctx.body = { status: 'ok' };
   else if (ctx.path === '/oauth/token') await token(ctx);

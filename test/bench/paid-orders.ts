@@ -152,8 +152,8 @@ async function payMany(
 }
 
 /**
- * Returns false if another order must be placed; throws otherwise. A busy machine refused this one, or its payment or time-out was faster than the
- * create response. Then nobody knows whether it will be reported; one order more or less does not change the figures.
+ * Returns false if another order must be placed: a busy machine refused this one, or its payment or time-out was faster than
+ * the create response. Whether the latter is reported is unknown; one order more or less does not change the figures.
  */
 function unlessUndecided(error: Error): false {
   if (/: 50[34] /.test(error.message)) return false;
