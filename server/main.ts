@@ -1,12 +1,11 @@
 import { once } from 'node:events';
 import { Session } from 'node:inspector/promises';
-import { PerformanceObserver } from 'node:perf_hooks';
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { ensureEmbeddedSecrets } from '../config/embedded-secrets.ts';
 import { loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
+import { keepHeapSmall } from './heap.ts';
 import { listenForMetrics } from './http/metrics.ts';
 import { createLogger, logsText } from './http/logger.ts';
 import { listenAs } from './http/address.ts';
@@ -29,18 +28,9 @@ const CLOSING_SECONDS = 10;
 /** Delay of the first garbage collection after the start (ms), so that it does not delay the first health checks. */
 const SETTLED_MS = 1_000;
 
-/**
- * How much V8 lets the heap grow between two full collections (%). Left to itself, V8 keeps twice the memory that is in
- * use. It reads the option at each collection, and a version without it only needs more memory.
- */
-const GROWTH_PERCENT = 40;
-
-/** The size (bytes) from which the two halves of the young generation grow no more; V8 would go on to 64 MB each. */
-const YOUNG_BYTES = 15 * 2 ** 20;
-
 /** Runs the service as one process or as several workers (`Server.Workers`). Returns after a graceful stop. */
 export async function startServer({ config: file, env, cwd, onReady }: ServerInput): Promise<void> {
-  keepHeapLean();
+  keepHeapSmall();
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
   const report = logsText(config) ? onReady : undefined;
@@ -127,23 +117,6 @@ async function openSimulator({ debug, simulator }: Config) {
   const { startSimulator } = await import('./simulator/simulator.ts');
   const { dir, listen: where } = simulator;
   return listenAs('Simulator.Listen', where, () => startSimulator({ dir, listen: where }));
-}
-
-/**
- * Keeps memory near what is in use. Set here and not by flags of the command line, so that every way to start the
- * service and its workers has the same effect. The maximum of the young generation cannot be set in a running process,
- * but its growth can be stopped after a collection, and allowed again once V8 has shrunk it.
- */
-function keepHeapLean(): void {
-  setFlagsFromString(`--heap-growing-percent=${GROWTH_PERCENT}`);
-  let factor = 2;
-  const bound = () => {
-    const young = getHeapSpaceStatistics().find((space) => space.space_name === 'new_space');
-    const next = young !== undefined && young.space_size >= YOUNG_BYTES ? 1 : 2;
-    if (next !== factor) setFlagsFromString(`--semi-space-growth-factor=${(factor = next)}`);
-  };
-  bound();
-  new PerformanceObserver(bound).observe({ entryTypes: ['gc'] });
 }
 
 /**

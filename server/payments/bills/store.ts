@@ -8,6 +8,7 @@ import { versionsOf } from '../../db/queries/payees.ts';
 import type { Tx } from '../../db/store.ts';
 import type { BillSource } from '../../domain.ts';
 import { Conflict, InvalidRequest, NotAllowed, NotFound } from '../../errors.ts';
+import { keepHeapLean } from '../../heap.ts';
 import type { PayWay } from '../channel.ts';
 import { later } from '../core/plan.ts';
 import { addAuditEntry } from '../side-effects.ts';
@@ -129,6 +130,7 @@ async function readInto(
   // The next lines are read and prepared while the database stores the previous ones.
   let writing = Promise.resolve();
   const renew = leaseOf(ports, of);
+  const growAsUsual = keepHeapLean();
   try {
     for await (const part of desk.read(file, of.day, how)) {
       if (part.kind === 'totals') {
@@ -155,6 +157,7 @@ async function readInto(
     return { lines, unreadable, shortfall, totals };
   } finally {
     await writing.catch(() => {});
+    growAsUsual();
   }
 }
 
