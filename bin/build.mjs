@@ -98,6 +98,9 @@ async function bundle() {
       entryPoints: names.map((name) => join(draft, 'cli', `${name}.js`)),
       // The names in the output do not contain the draft's folder.
       absWorkingDir: draft,
+      // The folder of the build, with or without a tsconfig.json, and a linked node_modules must not change the result.
+      preserveSymlinks: true,
+      tsconfigRaw: {},
       outdir: lib,
       bundle: true,
       metafile: true,
