@@ -186,7 +186,7 @@ export async function costOf({ sql, pid }: Shot['caller']): Promise<Cost> {
   return { cpuMs: processorMs(pid), transactions: Number(row!['n']), backends };
 }
 
-/** What a program cost between two readings. */
+/** The cost of a program between two readings. */
 export function spent(first: Cost, last: Cost): Omit<Cost, 'backends'> & { databaseMs: number } {
   const backends = [...last.backends].map(([pid, ms]) => ms - (first.backends.get(pid) ?? 0));
   return {

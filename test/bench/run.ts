@@ -48,7 +48,7 @@ const effort = { rounds: Number(values.rounds), seconds: Number(values.seconds) 
 const connections = values.connections.split(',').map(Number);
 const spreads = (['one', 'many'] as const).filter((spread) => values.keys === 'both' || values.keys === spread);
 if (spreads.length === 0) throw new Error('--keys is one, many or both');
-/** What is measured with one kind of keys only. */
+/** The kind of keys of the measurements that use only one. */
 const spread: Spread = spreads.at(-1)!;
 
 const started = performance.now();

@@ -74,7 +74,7 @@ export interface Bare extends Caller {
   env: Record<string, string>;
 }
 
-/** What the bare program is told; with a webhook it asks for notifications and reports payments. */
+/** The settings of the bare program. With a webhook it asks for notifications and reports payments. */
 export interface BareSettings {
   database: string;
   gateway: string;

@@ -137,7 +137,7 @@ scene(
       };
       t.deepEqual(seen, { clientId, limits: { CNY: { perDay: clientId } }, ...wanted } as never);
       if (row?.kept) t.deepEqual(row.kept.leasedUntil, new Date(5));
-      // What this request does with its row, no later one may see.
+      // A later request must not see the changes that this request makes to its row.
       const { limits, scopes, latePayment, kept } = row as AppState;
       Object.assign((limits as Record<string, object>)['CNY']!, { perDay: 'changed' });
       Object.assign(latePayment, { afterClose: 'changed' });
