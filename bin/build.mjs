@@ -82,11 +82,11 @@ const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', '
 /** Builds the help of every command, so that it is shown without loading the command. */
 const makeHelp = () => make('cli/help-files', 'writeHelpFiles', 'cli/help');
 
-/** Packages that find files by their own path, and two that `pg` and `debug` load only if they are installed. */
+/** The first two and the last find files by their own path. `pg` and `debug` load the others only if they are installed. */
 const EXTERNAL = ['argon2', '@electric-sql/pglite', 'pg-native', 'supports-color', 'swagger-ui-dist'];
 
 /**
- * Replaces the modules of the build by a few files in lib/, which contain the packages, too. Finding and linking the
+ * Replaces the modules of the build by some 130 files in lib/, which contain the packages, too. Finding and linking the
  * modules one by one took some 40 % of a start.
  */
 async function bundle() {

@@ -38,7 +38,10 @@ if (major < 24 || (major === 24 && minor < 15)) {
   });
 }
 
-/** Without `import` of modules of Node.js: `node:fs` alone takes 5 ms, and an old Node.js would fail before it says why. */
+/**
+ * This file imports no module of Node.js: `node:fs` alone takes 5 ms, and an old Node.js would fail at the import, before
+ * it prints the message above.
+ */
 async function answerAtOnce(): Promise<boolean> {
   return (await import('../cli/at-once.ts')).answerAtOnce(process.argv.slice(2), process.env);
 }

@@ -1,3 +1,4 @@
+// Options of V8 that keep the memory of the service near what it uses.
 import { PerformanceObserver } from 'node:perf_hooks';
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 

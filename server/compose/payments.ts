@@ -11,6 +11,7 @@ import {
   dueLookups,
   dueRefunds,
 } from '../db/queries/due.ts';
+import { createReadShown } from '../db/queries/orders.ts';
 import { deleteOldKeys } from '../db/queries/retention.ts';
 import { createStore } from '../db/store.ts';
 import { consoleClientId } from '../identity/api-app-rows.ts';
@@ -27,7 +28,6 @@ import { explainOrder } from '../payments/explain/explain.ts';
 import { exportOrders } from '../payments/export.ts';
 import { composeEffects, raiseException } from '../payments/side-effects.ts';
 import { readLimits } from '../payments/limits.ts';
-import { createReadShown } from '../db/queries/orders.ts';
 import { type PaymentOperations, paymentOperations } from '../payments/operations.ts';
 import { checkOrder } from '../payments/orders/order.ts';
 import { type PayerOrders, payerOrders } from '../payments/orders/payer.ts';

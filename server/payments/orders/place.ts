@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { AppLimits, LatePayment } from '../../db/entities/identity.ts';
 import type { OrderRow } from '../../db/entities/orders.ts';
 import type { Tx } from '../../db/store.ts';
@@ -9,7 +10,7 @@ import type { Channel, Outcome, PayWay, PlaceOrder, Scene } from '../channel.ts'
 import { canCapture, canSendAgain } from '../core/decide-order.ts';
 import { later, nextOrderCheck } from '../core/plan.ts';
 import { type AuditEntry, addAuditEntry } from '../side-effects.ts';
-import { type AppTerms, type KeyClaim, claimKey, digest, givingUp } from '../idempotency.ts';
+import { type AppTerms, type KeyClaim, canonicalJson, claimKey, givingUp } from '../idempotency.ts';
 import { insertOrder } from '../ledger.ts';
 import { countOrder } from '../limits.ts';
 import { readAmount } from '../../money.ts';
@@ -153,7 +154,7 @@ function factsHash(request: PayRequest, scene: Scene, amount: bigint, currency: 
     currency,
     channelOptions: ownOptions(request) ?? undefined,
   };
-  return Buffer.from(digest(facts), 'hex').toString('base64url');
+  return hash('sha256', canonicalJson(facts), 'base64url');
 }
 
 /** The ends of an order after which the policy accepts a late payment, as the order stores them. */
