@@ -34,7 +34,8 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => n
         if (uses.points >= limit) known.note(key, uses);
       }
       const allowed = uses.points <= limit;
-      const resetSeconds = secondsUntil(uses.expire, now);
+      // Read again: a use that began later may have opened the window while this statement waited.
+      const resetSeconds = secondsUntil(uses.expire, time());
       return { allowed, limit, remaining: allowed ? limit - uses.points : 0, resetSeconds };
     },
     async peek(limits) {
@@ -50,7 +51,7 @@ export function createRateLimits({ em }: Pick<OpenDatabase, 'em'>, time: () => n
         used = (await found.execute(db)).rows.map((row) => ({ key: row.key, ...readUses(row) })).filter(usedUp);
       }
       if (used.length === 0) return { allowed: true, limit: 0, remaining: 1, resetSeconds: 0 };
-      const resetSeconds = secondsUntil(Math.max(...used.map(({ expire }) => expire)), now);
+      const resetSeconds = secondsUntil(Math.max(...used.map(({ expire }) => expire)), time());
       return { allowed: false, limit: 0, remaining: 0, resetSeconds };
     },
     deleteExpired: (before, goesOn) => inParts((from?: string) => deletePart(db, before, from), goesOn),

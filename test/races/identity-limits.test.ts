@@ -65,6 +65,15 @@ test('exactly the limit passes of many concurrent uses over two pools, in a new 
   }
 });
 
+test('a use that waited for a later one does not say more seconds than the window has', async (t) => {
+  const { database } = await postgresDatabase(t);
+  const began = Date.now();
+  await createRateLimits(database, () => began + 5).consume('app:z', 2, 600);
+  const times = [began, began + 10];
+  const waited = createRateLimits(database, () => times.shift() ?? began + 10);
+  t.is((await waited.consume('app:z', 2, 600)).resetSeconds, 600);
+});
+
 test('a refused key is refused from memory, and only by its own limit', async (t) => {
   const { database } = await postgresDatabase(t);
   const limits = createRateLimits(database);

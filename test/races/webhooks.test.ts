@@ -130,6 +130,7 @@ test('410 disables the webhook and cancels its pending deliveries', async (t) =>
 test('a delivery that is cancelled while it is being sent stays cancelled if the receiver rejects it', async (t) => {
   const { service, shop, receiver } = await stage(t);
   receiver.answer = async (_, n) => {
+    await until('both deliveries are being sent', async () => receiver.received.length === 2);
     if (n === 1) return { status: 410 };
     await until('the other delivery is cancelled', async () => (await states(service)).includes('cancelled'));
     return { status: 500 };
