@@ -1,4 +1,5 @@
 import test from 'ava';
+import { SignJWT, decodeJwt } from 'jose';
 import { Unauthenticated } from '../../../server/errors.ts';
 import { PRINTABLE_NAME, createMint, deriveKeys } from '../../../server/identity/tokens.ts';
 
@@ -18,6 +19,29 @@ test('a verified token returns the issued values', async (t) => {
   const { token, jti } = await mint.issue({ subject: 'app', generation: 3, scope: 'a b' });
   const expiresAt = new Date('2030-01-01T00:01:00Z');
   t.deepEqual(await mint.verify(token), { subject: 'app', generation: 3, scope: 'a b', jti, expiresAt });
+});
+
+test('an issued token is the one that jose makes of the same claims', async (t) => {
+  const mint = createMint(kind, () => new Date('2030-01-01T00:00:00Z'));
+  for (const claims of [
+    { subject: 'app', generation: 3, scope: 'payment:read payment:write' },
+    { subject: 'ädmin "1"', generation: 1 },
+  ]) {
+    const { token, jti } = await mint.issue(claims);
+    const payload = decodeJwt(token);
+    t.deepEqual(payload, {
+      gen: claims.generation,
+      ...(claims.scope !== undefined && { scope: claims.scope, client_id: claims.subject }),
+      iss: 'i',
+      aud: 'i/api/v2',
+      sub: claims.subject,
+      jti,
+      iat: 1_893_456_000,
+      exp: 1_893_456_060,
+    });
+    const made = new SignJWT(payload).setProtectedHeader({ alg: 'HS256', typ: 'at+jwt' });
+    t.is(token, await made.sign(keys.accessTokens));
+  }
 });
 
 test('a token expires exactly after its lifetime', async (t) => {
