@@ -1,4 +1,5 @@
-import { calculateJwkThumbprint, CompactSign, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
+import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK } from 'jose';
+import { createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import type { Place, Encryption } from '../db/encryption.ts';
 import type { ReadTx, Store } from '../db/store.ts';
 import { Conflict } from '../errors.ts';
@@ -22,7 +23,7 @@ export interface SigningKeys {
 
 interface LoadedKey {
   kid: string;
-  key: Awaited<ReturnType<typeof importJWK>>;
+  key: KeyObject;
   until: number;
 }
 
@@ -47,7 +48,7 @@ export function createSigningKeys({
       if ((loaded.get(mode)?.until ?? 0) > now().getTime()) return;
       const row = (await store.read((tx) => newest(tx, mode))) ?? (await make(mode));
       const secret = JSON.parse(encryption.open(placeOf(row.kid), row.encrypted)) as JWK;
-      const key = await importJWK(secret, 'EdDSA');
+      const key = createPrivateKey({ key: secret, format: 'jwk' });
       loaded.set(mode, { kid: row.kid, key, until: now().getTime() + KEPT_MS });
     },
     async sign(mode, typ, claims, signer) {
@@ -57,9 +58,10 @@ export function createSigningKeys({
           retryable: true,
           retryAfter: 1,
         });
-      return new CompactSign(Buffer.from(JSON.stringify(claims)))
-        .setProtectedHeader({ alg: 'EdDSA', typ, kid: signer === undefined ? one.kid : `${signer}#${one.kid}` })
-        .sign(one.key);
+      // jose would sign on another thread, and a code is signed in the transaction that writes its order.
+      const header = { alg: 'EdDSA', typ, kid: signer === undefined ? one.kid : `${signer}#${one.kid}` };
+      const signed = [header, claims].map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.');
+      return `${signed}.${sign(null, Buffer.from(signed), one.key).toString('base64url')}`;
     },
     async publicKeys() {
       const rows = await store.read((tx) => tx.signingKeys.list({}, { orderBy: { createdAt: 'desc' } }));

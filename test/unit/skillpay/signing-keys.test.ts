@@ -1,4 +1,5 @@
 import test from 'ava';
+import { compactVerify, importJWK, type JWK } from 'jose';
 import { createEncryption } from '../../../server/db/encryption.ts';
 import { createSigningKeys } from '../../../server/skillpay/signing-keys.ts';
 import { postgresDatabase } from '../../support/database.ts';
@@ -37,6 +38,27 @@ test('the newest key signs, older keys stay published, and signing fails without
   await keys.ensure('live');
   t.not(await kidOf(), first);
   t.is((await keys.publicKeys()).keys.length, 2);
+});
+
+test('jose verifies a signature with the published key', async (t) => {
+  const { store } = await postgresDatabase(t);
+  const keys = createSigningKeys({ store, encryption, now, simulated: true });
+  await keys.ensure('live');
+  const [published] = (await keys.publicKeys()).keys;
+  const key = await importJWK(published as JWK, 'EdDSA');
+  const { kid } = published!;
+  for (const [signer, id] of [
+    [undefined, kid],
+    ['did:web:pay.example', `did:web:pay.example#${String(kid)}`],
+  ] as const) {
+    const signed = await keys.sign('live', 'pay-code+jws', { resource: '天气' }, signer);
+    const { payload, protectedHeader } = await compactVerify(signed, key);
+    t.deepEqual(JSON.parse(Buffer.from(payload).toString()), { resource: '天气' });
+    t.deepEqual(protectedHeader, { alg: 'EdDSA', typ: 'pay-code+jws', kid: id } as never);
+    const [head, , signature] = signed.split('.');
+    const other = Buffer.from('{"resource":"x"}').toString('base64url');
+    await t.throwsAsync(compactVerify(`${head}.${other}.${signature}`, key));
+  }
 });
 
 test('a private key moved to another row cannot be decrypted', async (t) => {
