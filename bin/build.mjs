@@ -12,6 +12,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { builtinModules, createRequire } from 'node:module';
@@ -22,6 +23,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const draft = `${out}.${process.pid}`;
 const guides = join(root, 'server', 'pages', 'guides');
+const pictures = join(root, 'server', 'pages', 'pictures');
 
 /** The path of the TypeScript compiler; undefined in a production install, which uses the packaged dist/. */
 function findCompiler() {
@@ -43,9 +45,12 @@ function compile(compiler) {
 }
 
 function copyAssets() {
-  // The Markdown of the guides is not copied, because `makeGuides` writes the rendered pages.
+  // The Markdown of the guides is not copied, because `makeGuides` writes the rendered pages. The pictures are those of
+  // README.md.
   const isAsset = (path) =>
-    path !== guides && (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$|\/tsconfig\.json$/.test(path));
+    path !== guides &&
+    path !== pictures &&
+    (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$|\/tsconfig\.json$/.test(path));
   for (const folder of ['config', 'server', 'cli']) {
     cpSync(join(root, folder), join(draft, folder), {
       recursive: true,
@@ -218,6 +223,14 @@ function isLocal(path) {
   return path.startsWith('config') && path.endsWith('.toml') && !path.endsWith('default.toml');
 }
 
+/** `npm ci` links the programs of the packages, but not that of the checkout; `npx payctl` would build it again. */
+function linkPayctl() {
+  const programs = join(root, 'node_modules', '.bin');
+  if (out !== join(root, 'dist') || !existsSync(programs)) return;
+  rmSync(join(programs, 'payctl'), { force: true });
+  symlinkSync(join('..', '..', 'dist', 'bin', 'payctl.js'), join(programs, 'payctl'));
+}
+
 /** Deletes the temporary folders (`dist.<pid>`) of builds that were killed. */
 function removeLeftDrafts() {
   const [folder, name] = [dirname(out), basename(out)];
@@ -249,6 +262,7 @@ async function main() {
     // The new build replaces dist/ as a whole, so that dist/ never mixes files of two builds.
     rmSync(out, { recursive: true, force: true });
     renameSync(draft, out);
+    linkPayctl();
     return true;
   } finally {
     rmSync(draft, { recursive: true, force: true });

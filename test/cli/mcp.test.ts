@@ -220,9 +220,9 @@ test.serial('wrong or missing credentials end the process at its start', async (
   t.regex(none.err, /PAYCTL_CLIENT_ID/);
 });
 
-test.serial('the sample in the README starts when only the server and the secret file are replaced', async (t) => {
-  const text = readFileSync(`${root}/README.md`, 'utf8');
-  const [, sample = ''] = /## Agents[^]*?```json\n([^]*?)```/.exec(text) ?? [];
+test.serial('the sample in the guide starts when only the server and the secret file are replaced', async (t) => {
+  const text = readFileSync(`${root}/server/pages/guides/en/pay-per-call.md`, 'utf8');
+  const [, sample = ''] = /## Agents with tools[^]*?```json\n([^]*?)```/.exec(text) ?? [];
   const { mcpServers } = JSON.parse(sample) as {
     mcpServers: Record<string, { command: string; args: string[]; env: Record<string, string> }>;
   };
