@@ -26,13 +26,10 @@ export class WebhookVerificationError extends Error {
 const TOLERANCE = 300;
 
 /**
- * Verifies a message by Standard Webhooks 1.0 (https://www.standardwebhooks.com) and returns its event.
- *
- * @param secret The signing secret `whsec_…`, or several of them during a rotation: one must match.
- * @param headers The headers of the request; case does not matter.
- * @param body The body as received: the exact bytes or the exact text, before any parser.
- * @param now The time of the receipt, in milliseconds since 1970.
- * @throws {WebhookVerificationError} with a stable `code`.
+ * Verifies a message by Standard Webhooks 1.0 (https://www.standardwebhooks.com) and returns its event. `secret` is the
+ * signing secret `whsec_…`, or several of them during a rotation: one must match. The case of header names does not
+ * matter. `body` is the body as received: the exact bytes or the exact text, before any parser. `now` is the time of the
+ * receipt, in milliseconds since 1970. Throws `WebhookVerificationError` with a stable `code`.
  */
 export async function verifyWebhook(
   secret: string | readonly string[],
