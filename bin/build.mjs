@@ -24,6 +24,7 @@ const out = resolve(process.argv[2] ?? join(root, 'dist'));
 const draft = `${out}.${process.pid}`;
 const guides = join(root, 'server', 'pages', 'guides');
 const pictures = join(root, 'server', 'pages', 'pictures');
+const clients = join(root, 'server', 'client');
 
 /** The path of the TypeScript compiler; undefined in a production install, which uses the packaged dist/. */
 function findCompiler() {
@@ -45,11 +46,10 @@ function compile(compiler) {
 }
 
 function copyAssets() {
-  // The Markdown of the guides is not copied, because `makeGuides` writes the rendered pages. The pictures are those of
-  // README.md.
+  // Not copied: the Markdown of the guides, because `makeGuides` writes the rendered pages; the clients, which are built;
+  // the pictures, which only README.md shows.
   const isAsset = (path) =>
-    path !== guides &&
-    path !== pictures &&
+    ![guides, clients, pictures].includes(path) &&
     (statSync(path).isDirectory() || !/\.(ts|mjs|md)$|\/\.[^/]*$|\/tsconfig\.json$/.test(path));
   for (const folder of ['config', 'server', 'cli']) {
     cpSync(join(root, folder), join(draft, folder), {
@@ -62,23 +62,44 @@ function copyAssets() {
 /** Builds the files of the API explorer, so that the service does not have to build them. */
 const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerFiles', 'server/explorer');
 
-/** The generated operations are not committed to git, so this function also copies them into the checkout. */
-function makeClient(compiler) {
+/**
+ * Builds both client packages in clients/. The generated operations are not committed to git, so this function also
+ * copies them into the checkout.
+ */
+function makeClients(compiler) {
   const source = join(draft, 'client.src');
-  if (!make('server/offline/client-source', 'writeClientSource', 'client.src')) return false;
-  cpSync(join(source, 'operations.ts'), join(root, 'server/client/operations.ts'));
-  for (const name of ['client.ts', 'index.ts']) cpSync(join(root, 'server/client', name), join(source, name));
-  const compilerOptions = { noEmit: false, declaration: true, rootDir: '.', outDir: '../client' };
-  const project = {
-    extends: join(root, 'server/client/tsconfig.json'),
-    compilerOptions,
-    files: ['index.ts'],
-    include: [],
-  };
-  writeFileSync(join(source, 'tsconfig.json'), JSON.stringify(project));
+  if (!make('server/offline/client-python', 'writeClientSources', 'client.src')) return false;
+  const [ts, python] = [join(clients, 'ts'), join(clients, 'python')];
+  const made = { ts: join(draft, 'clients', 'ts'), python: join(draft, 'clients', 'python') };
+  const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+  cpSync(join(source, 'operations.py'), join(python, 'unified_payment_client', 'operations.py'));
+  cpSync(python, made.python, { recursive: true, filter: (path) => !/__pycache__|\.egg-info|[\\/]build$/.test(path) });
+  const project = join(made.python, 'pyproject.toml');
+  writeFileSync(project, readFileSync(project, 'utf8').replace('version = "0"', `version = "${version}"`));
+
+  cpSync(join(source, 'operations.ts'), join(ts, 'operations.ts'));
+  const files = readdirSync(ts).filter((file) => file.endsWith('.ts'));
+  for (const file of files) cpSync(join(ts, file), join(source, file));
+  const compilerOptions = { noEmit: false, declaration: true, rootDir: '.', outDir: '../clients/ts' };
+  const options = { extends: join(ts, 'tsconfig.json'), compilerOptions, files: ['index.ts'], include: [] };
+  writeFileSync(join(source, 'tsconfig.json'), JSON.stringify(options));
   const { status, error } = spawnSync(process.execPath, [compiler, '--project', source], { stdio: 'inherit' });
   if (error) throw error;
   rmSync(source, { recursive: true });
+  cpSync(join(ts, 'README.md'), join(made.ts, 'README.md'));
+  const manifest = {
+    name: 'unified-payment-client',
+    version,
+    private: true,
+    description: `Client of ${name}: payments, refunds, pay-per-call, webhooks.`,
+    license,
+    type: 'module',
+    exports: { '.': { types: './index.d.ts', default: './index.js' }, './package.json': './package.json' },
+    sideEffects: false,
+    engines: { node: '>=20' },
+  };
+  writeFileSync(join(made.ts, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
   return status === 0;
 }
 
@@ -256,7 +277,7 @@ async function main() {
   try {
     if (!compile(compiler)) return false;
     copyAssets();
-    if (!makeClient(compiler) || !makeExplorer() || !makeGuides() || !makeHelp()) return false;
+    if (!makeClients(compiler) || !makeExplorer() || !makeGuides() || !makeHelp()) return false;
     await bundle();
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
     // The new build replaces dist/ as a whole, so that dist/ never mixes files of two builds.

@@ -1,10 +1,5 @@
 // Generates TypeScript source for the API client of merchants: operations and types, from the OpenAPI document.
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
-import { mergeDocument, readWords } from '../http/openapi/document.ts';
 import { type Json, isJson } from '../http/openapi/schemas.ts';
-import { VERSION } from '../http/version.ts';
-import { allRoutes } from './route-groups.ts';
 
 interface Parameter {
   name: string;
@@ -24,7 +19,8 @@ interface Operation {
   responses: Record<string, { content?: Record<string, { schema: Json }> }>;
 }
 
-interface Document {
+/** The parts of the OpenAPI document from which the clients are made. */
+export interface Document {
   paths: Record<string, Record<string, Operation>>;
   webhooks: Record<string, { post: Operation }>;
   components: { schemas: Record<string, Json>; parameters: Record<string, Parameter> };
@@ -33,47 +29,70 @@ interface Document {
 
 const HEAD = '// Generated from the OpenAPI document by the build (`npm run build`). Do not edit.';
 
-/** Writes the generated source file `operations.ts` of the API client into a folder. */
-export async function writeClientSource(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
-  const document = mergeDocument(await allRoutes(), await readWords(), { version: VERSION });
-  await writeFile(join(folder, 'operations.ts'), clientSource(document));
+/** An operation of merchants with its parameters resolved, and the names that its input may have. */
+export interface Place {
+  verb: string;
+  path: string;
+  operation: Resolved;
+  query: readonly string[];
+  headers: readonly string[];
+  /** The members of the body; undefined if the operation takes any member, or no body. */
+  members: readonly string[] | undefined;
+  isOpen: boolean;
+}
+
+/** Returns the operations of merchants in the sequence of the document. */
+export function placesIn(document: Document): Place[] {
+  const tags = document['x-tagGroups'].find(({ name }) => name === 'Merchant')?.tags ?? [];
+  return Object.entries(document.paths).flatMap(([path, verbs]) =>
+    Object.entries(verbs)
+      .filter(([, operation]) => tags.includes(operation.tags[0] ?? ''))
+      .map(([verb, operation]) => {
+        const parameters = parametersOf(operation, document);
+        const namesOf = (place: string) => parameters.filter((one) => one.in === place).map(({ name }) => name);
+        return {
+          verb: verb.toUpperCase(),
+          path,
+          operation: { ...operation, parameters },
+          query: namesOf('query'),
+          headers: namesOf('header'),
+          members: membersOf(bodyOf(operation), document),
+          isOpen: operation.security.length === 0,
+        };
+      }),
+  );
+}
+
+/** Returns the schema of the request body. */
+export function bodyOf({ requestBody }: Pick<Operation, 'requestBody'>): Json | undefined {
+  return requestBody?.content['application/json']?.schema;
+}
+
+function membersOf(schema: Json | undefined, { components }: Document): string[] | undefined {
+  const { $ref } = schema ?? {};
+  const whole = typeof $ref === 'string' ? components.schemas[$ref.slice($ref.lastIndexOf('/') + 1)] : schema;
+  return whole?.['additionalProperties'] === false ? Object.keys(whole['properties'] ?? {}) : undefined;
 }
 
 /** Returns the TypeScript source of the API client: merchant operations, their types and the webhook events. */
 export function clientSource(document: Json): string {
   const whole = document as unknown as Document;
-  const tags = whole['x-tagGroups'].find(({ name }) => name === 'Merchant')?.tags ?? [];
-  const operations = Object.entries(whole.paths).flatMap(([path, verbs]) =>
-    Object.entries(verbs)
-      .filter(
-        ([
-          ,
-          {
-            tags: [tag = ''],
-          },
-        ]) => tags.includes(tag),
-      )
-      .map(([verb, operation]) => ({
-        verb,
-        path,
-        operation: { ...operation, parameters: parametersOf(operation, whole) },
-      })),
-  );
+  const places = placesIn(whole);
+  const operations = places.map(({ operation }) => operation);
   const events = Object.entries(whole.webhooks);
   const parts = [
     HEAD,
     block(
       'The input, the response body and the error codes of each operation.',
       'interface Operations',
-      operations.map(({ operation }) => operationText(operation)),
+      operations.map(operationText),
     ),
     block(
       'The webhook events by their types.',
       'interface WebhookEvents',
       events.map(([type, { post }]) => eventText(type, post)),
     ),
-    `/** The method, the path and the query parameters of each operation. */\nexport const OPERATIONS = {\n${operations.map(placeText).join('\n')}\n} as const;`,
+    `/** The method, the path and the known names of each operation. */\nexport const OPERATIONS = {\n${places.map(placeText).join('\n')}\n} as const;`,
     ...schemasOf([operations, events], whole.components.schemas),
   ];
   return `${indented(parts.join('\n\n'))}\n`;
@@ -113,10 +132,10 @@ function operationText(operation: Resolved): string {
       memberText('headers', { type: `{\n${headers.map(parameterText).join('\n')}\n}`, isRequired, side: 'input' }),
     );
   }
-  const body = requestBody?.content['application/json']?.schema;
+  const body = bodyOf(operation);
   if (body)
     fields.push(
-      memberText('body', { type: typeOf(body, 'input'), isRequired: requestBody.required === true, side: 'input' }),
+      memberText('body', { type: typeOf(body, 'input'), isRequired: requestBody?.required === true, side: 'input' }),
     );
   const input = fields.length === 0 ? 'object' : `{\n${fields.join('\n')}\n}`;
   return `${commentOf(summary)}${operationId}: {\ninput: ${input};\nanswer: ${answerOf(responses)};\ncode: ${codeOf(responses)};\n};`;
@@ -150,14 +169,26 @@ function eventText(type: string, { summary, requestBody }: Operation): string {
   return `${commentOf(summary)}'${type}': ${typeOf(schema, 'output')};`;
 }
 
-function placeText({ verb, path, operation }: { verb: string; path: string; operation: Resolved }): string {
-  const query = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => `'${name}'`);
-  const isOpen = operation.security.length === 0 ? ', isOpen: true' : '';
-  return `  ${operation.operationId}: { method: '${verb.toUpperCase()}', path: '${path}', query: [${query.join(', ')}]${isOpen} },`;
+function placeText({ verb, path, operation, query, headers, members, isOpen }: Place): string {
+  const list = (names: readonly string[]) => `[${names.map(literal).join(', ')}]`;
+  const more = [
+    ...(headers.length > 0 ? [`headers: ${list(headers)}`] : []),
+    ...(members ? [`body: ${list(members)}`] : []),
+    ...(isOpen ? ['isOpen: true'] : []),
+  ];
+  return `  ${operation.operationId}: { ${[`method: '${verb}'`, `path: '${path}'`, `query: ${list(query)}`, ...more].join(', ')} },`;
 }
 
 /** The types of all schemas to which `start` refers, directly or through other schemas. */
 function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): string[] {
+  const isSent = (name: string): boolean => schemas[name]?.['additionalProperties'] === false;
+  return namesFrom(start, schemas).map((name) =>
+    declarationOf(name, schemas[name] ?? {}, isSent(name) ? 'input' : 'output'),
+  );
+}
+
+/** Returns the sorted names of all schemas to which `start` refers, directly or through other schemas. */
+export function namesFrom(start: unknown, schemas: Readonly<Record<string, Json>>): string[] {
   const found = new Set<string>();
   const visit = (name: string): void => {
     if (found.has(name)) return;
@@ -165,10 +196,7 @@ function schemasOf(start: unknown, schemas: Readonly<Record<string, Json>>): str
     namesIn(schemas[name]).forEach(visit);
   };
   namesIn(start).forEach(visit);
-  const isSent = (name: string): boolean => schemas[name]?.['additionalProperties'] === false;
-  return [...found]
-    .toSorted()
-    .map((name) => declarationOf(name, schemas[name] ?? {}, isSent(name) ? 'input' : 'output'));
+  return [...found].toSorted();
 }
 
 /** In requests (`input`) an optional property may have the value `undefined`. In responses it is absent instead. */

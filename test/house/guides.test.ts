@@ -164,6 +164,7 @@ const OTHER_WORDS = new Set([
   'trade_no',
   'out_trade_no',
   'client_session',
+  'verify_webhook',
 ]);
 
 test('every code, kind, metric, event, key and path in the guides exists', async (t) => {

@@ -34,12 +34,12 @@ test('the package contains the program and its documents, and no key, secret, te
   const [{ files }] = JSON.parse(answer) as [{ files: { path: string }[] }];
   const paths = files.map(({ path }) => path);
   const isMeant =
-    /^(package\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|CHANGELOG\.md|config\/default\.toml|config\/deploy\/([\w.-]+\/)*[\w.-]+|dist\/(bin|lib)\/[\w.-]+\.js|dist\/lib\/LICENSES\.txt|dist\/cli\/help\/[\w-]+\.json|dist\/config\/default\.toml|dist\/client\/\w+\.(js|d\.ts)|dist\/server\/explorer\/[\w.-]+\.(html|js|json|css|png|br|gz)|dist\/server\/guides\/(en|zh)\/[\w-]+\.html|dist\/server\/(pages\/style|simulator)\/\w+\.css)$/;
+    /^(package\.json|npm-shrinkwrap\.json|sbom\.cdx\.json|README\.md|CHANGELOG\.md|config\/default\.toml|config\/deploy\/([\w.-]+\/)*[\w.-]+|dist\/(bin|lib)\/[\w.-]+\.js|dist\/lib\/LICENSES\.txt|dist\/cli\/help\/[\w-]+\.json|dist\/config\/default\.toml|dist\/clients\/ts\/(\w+\.(js|d\.ts)|package\.json|README\.md)|dist\/clients\/python\/(pyproject\.toml|README\.md|unified_payment_client\/(\w+\.py|py\.typed))|dist\/server\/explorer\/[\w.-]+\.(html|js|json|css|png|br|gz)|dist\/server\/guides\/(en|zh)\/[\w-]+\.html|dist\/server\/(pages\/style|simulator)\/\w+\.css)$/;
   t.deepEqual(
     paths.filter((path) => !isMeant.test(path)),
     [],
   );
-  t.true(paths.includes('dist/client/index.js') && paths.includes('dist/client/index.d.ts'));
+  t.true(paths.includes('dist/clients/ts/index.js') && paths.includes('dist/clients/ts/index.d.ts'));
   t.true(paths.includes('dist/bin/payctl.js') && paths.includes('config/deploy/pay.service'));
   for (const path of paths) {
     const text = Object.values(testSecrets).reduce(

@@ -1,8 +1,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { SAMPLE_LANGUAGES, type SampleLanguage, sampleFile } from '../../server/offline/guide-files.ts';
 import { firstAdmin } from '../support/admin.ts';
 import { freePort } from '../support/free-port.ts';
@@ -12,6 +12,9 @@ import { temporaryFolder } from '../support/folder.ts';
 
 /** The folder of the guide samples. */
 const samples = join(import.meta.dirname, '../../server/pages/guides/samples');
+
+/** The folder of the clients, which the samples in JavaScript and Python use. */
+const clients = join(import.meta.dirname, '../../server/client');
 
 const JACKSON = ['core', 'databind', 'annotations'].map((part) => `/usr/share/java/jackson-${part}.jar`);
 
@@ -30,10 +33,19 @@ const RUNTIMES: Readonly<Record<SampleLanguage, Runtime>> = {
   node: {
     check: [process.execPath, '--version'],
     packages: 'node',
-    command: (file) => [process.execPath, file],
+    // The packages of the clients are built in test/long; here their sources stand in the place of an installed one.
+    command(file, folder) {
+      const packaged = join(folder, 'node_modules/unified-payment-client');
+      mkdirSync(packaged, { recursive: true });
+      writeFileSync(join(packaged, 'package.json'), '{ "type": "module", "exports": "./index.ts" }');
+      symlinkSync(join(clients, 'ts/index.ts'), join(packaged, 'index.ts'));
+      const copy = join(folder, basename(file));
+      copyFileSync(file, copy);
+      return [process.execPath, copy];
+    },
   },
   python: {
-    check: ['python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 9))'],
+    check: ['python3', '-c', 'import sys; sys.exit(sys.version_info < (3, 11))'],
     packages: 'python3',
     command: (file) => ['python3', file],
   },
@@ -84,7 +96,8 @@ interface RunningSample {
 function runSample(t: ExecutionContext, name: string, language: SampleLanguage, more: Environment = {}): RunningSample {
   const folder = temporaryFolder(t);
   const { PATH, HOME } = process.env;
-  const env = { PATH, HOME, TMPDIR: folder, GO111MODULE: 'off', ...more };
+  const python = { PYTHONPATH: join(clients, 'python'), PYTHONDONTWRITEBYTECODE: '1' };
+  const env = { PATH, HOME, TMPDIR: folder, GO111MODULE: 'off', ...python, ...more };
   const [program = '', ...words] = RUNTIMES[language].command(join(samples, sampleFile(name, language)), folder, env);
   const child = spawn(program, words, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] });
   let text = '';

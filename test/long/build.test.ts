@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { execFileSync, spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -21,7 +21,7 @@ import { builtFolder } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { root } from '../house/sources.ts';
 
-/** A shop that uses the package's client, checked by its compiler and run by its Node. */
+/** A shop that uses the client of the service's package, checked by its compiler and run by its Node. */
 const SHOP = `import { createClient, isProblemOf, type WebhookEvents } from 'unified-payment-service/client';
 
 const answers = [{ access_token: 'x', expires_in: 3600 }, { code: 'refund_exceeds_refundable' }];
@@ -46,6 +46,30 @@ try {
 }
 `;
 
+interface PackedClient {
+  name: string;
+  version: string;
+  filename: string;
+  files: { path: string }[];
+}
+
+/** Compiles `shop.mts` in a folder as strictly as possible, runs it, and returns its output. */
+function runShop(t: ExecutionContext, folder: string): string {
+  const strict = { strict: true, exactOptionalPropertyTypes: true, module: 'nodenext', skipLibCheck: false };
+  const compilerOptions = {
+    ...strict,
+    noEmit: true,
+    target: 'es2024',
+    lib: ['es2024', 'dom', 'dom.iterable'],
+    types: [],
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['shop.mts'] }));
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  const compiled = spawnSync(process.execPath, [tsc, '--project', folder], { encoding: 'utf8' });
+  t.is(compiled.status, 0, compiled.stdout);
+  return execFileSync(process.execPath, [join(folder, 'shop.mts')], { cwd: folder, encoding: 'utf8' });
+}
+
 test('the build runs from another folder, without a TypeScript file in it', async (t) => {
   const folder = temporaryFolder(t);
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
@@ -55,7 +79,7 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
   cpSync(join(built, 'dist'), join(folder, 'dist'), { recursive: true });
   const files = readdirSync(join(folder, 'dist'), { recursive: true }).map(String);
   t.deepEqual(
-    files.filter((name) => /(?<!^client\/\w+\.d)\.(ts|md)$/.test(name)),
+    files.filter((name) => /(?<!^clients\/(ts\/\w+\.d|\w+\/README))\.(ts|md)$/.test(name)),
     [],
   );
   t.is(
@@ -88,26 +112,43 @@ test('the build runs from another folder, without a TypeScript file in it', asyn
     t.deepEqual(readFileSync(join(folder, 'dist/server/guides', name)), Buffer.from(bytes), name);
   t.false(existsSync(join(folder, 'dist/server/pages/guides')), 'their sources are not in the build');
 
-  t.is(readFileSync(join(folder, 'dist/client/operations.js'), 'utf8').includes('import'), false, 'it needs nothing');
+  t.is(
+    readFileSync(join(folder, 'dist/clients/ts/operations.js'), 'utf8').includes('import'),
+    false,
+    'it needs nothing',
+  );
   writeFileSync(join(folder, 'shop.mts'), SHOP);
-  const strict = {
-    strict: true,
-    exactOptionalPropertyTypes: true,
-    module: 'nodenext',
-    noEmit: true,
-    skipLibCheck: false,
-  };
-  const compilerOptions = { ...strict, target: 'es2024', lib: ['es2024', 'dom', 'dom.iterable'], types: [] };
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['shop.mts'] }));
-  const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const compiled = spawnSync(process.execPath, [tsc, '--project', folder], { encoding: 'utf8' });
-  t.is(compiled.status, 0, compiled.stdout);
-  const shop = [join(folder, 'shop.mts')];
-  t.is(execFileSync(process.execPath, shop, { cwd: folder, encoding: 'utf8' }), 'refund_exceeds_refundable\n');
+  t.is(runShop(t, folder), 'refund_exceeds_refundable\n');
 
   const migrate = [payctl, 'server', 'migrate', '--json'];
   const migrated = execFileSync(process.execPath, migrate, { cwd: folder, encoding: 'utf8', stdio: 'pipe' });
   t.is((JSON.parse(migrated) as { pending: number }).pending, 0, 'its defaults and the embedded database work');
+});
+
+test('the client packages have the version of the service; npm installs the one, and Python loads the other', async (t) => {
+  const clients = join(await builtFolder(), 'dist/clients');
+  const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+  const folder = temporaryFolder(t);
+  const pack = ['pack', '--ignore-scripts', '--json', '--offline', '--pack-destination', folder];
+  const packed = execFileSync('npm', pack, { cwd: join(clients, 'ts'), encoding: 'utf8', stdio: 'pipe' });
+  const [made] = JSON.parse(packed) as [PackedClient];
+  t.deepEqual([made.name, made.version], ['unified-payment-client', version]);
+  const modules = ['client', 'index', 'operations', 'webhook'].flatMap((one) => [`${one}.d.ts`, `${one}.js`]);
+  t.deepEqual(made.files.map(({ path }) => path).toSorted(), ['README.md', 'package.json', ...modules].toSorted());
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }');
+  const install = ['install', '--offline', '--no-audit', '--no-fund', join(folder, made.filename)];
+  execFileSync('npm', install, { cwd: folder, stdio: 'pipe' });
+  writeFileSync(join(folder, 'shop.mts'), SHOP.replace('unified-payment-service/client', 'unified-payment-client'));
+  t.is(runShop(t, folder), 'refund_exceeds_refundable\n');
+
+  const python = join(clients, 'python');
+  t.true(readFileSync(join(python, 'pyproject.toml'), 'utf8').includes(`\nversion = "${version}"\n`));
+  const program = `import typing, unified_payment_client as made
+for one in (made.Client.place_payment, made.verify_webhook): typing.get_type_hints(one)
+print(*made.__all__)`;
+  const env = { ...process.env, PYTHONPATH: python, PYTHONDONTWRITEBYTECODE: '1' };
+  const loaded = execFileSync('python3', ['-W', 'error', '-c', program], { env, encoding: 'utf8' });
+  t.is(loaded, 'Client PaymentProblem WebhookVerificationError verify_webhook\n');
 });
 
 test('the bundle names each of its packages with a licence, and none of them is for development only', async (t) => {

@@ -44,7 +44,7 @@ function moduleOf(path, functions) {
     .slice(1)
     .map(({ ranges: [{ startOffset, endOffset, count }] }) => [`${startOffset},${endOffset}`, count]);
   if (!path.startsWith('dist/')) return { path, functions: Object.fromEntries(inner), executed: executed(functions) };
-  const source = path.replace(/^dist\/(.*)\.js$/, '$1.ts').replace(/^client\//, 'server/client/');
+  const source = path.replace(/^dist\/(.*)\.js$/, '$1.ts').replace(/^clients\/ts\//, 'server/client/ts/');
   return { path: source, functions: inner.some(([, count]) => count > 0) ? { any: 1 } : {}, executed: [] };
 }
 

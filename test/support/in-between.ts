@@ -1,5 +1,5 @@
 import type { ExecutionContext } from 'ava';
-import { createServer, request as send, type IncomingMessage } from 'node:http';
+import { createServer, request as send, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { connect, createServer as createTcpServer, type Socket } from 'node:net';
 import { listenOnFreePort } from './free-port.ts';
 
@@ -7,28 +7,34 @@ import { listenOnFreePort } from './free-port.ts';
 interface Instead {
   status: number;
   body: unknown;
+  headers?: Record<string, string> | undefined;
 }
 
 /**
- * Starts a proxy between the service and the simulator: `answer` may replace an answer, and a real answer is forwarded after
- * `answered` resolves.
+ * Starts a proxy, for example between the service and the simulator: `answer` may replace an answer, and a real answer is
+ * forwarded after `answered` resolves, or its connection is broken if that is `cut`.
  */
 export async function startInBetween(
   t: ExecutionContext,
   target: string,
-  answer: (method: string, path: string) => Instead | undefined | Promise<Instead | undefined>,
+  answer: (
+    method: string,
+    path: string,
+    headers: IncomingHttpHeaders,
+  ) => Instead | undefined | Promise<Instead | undefined>,
   answered: (method: string, path: string) => unknown = () => undefined,
 ): Promise<{ url: string }> {
   const server = createServer(async (incoming, response) => {
-    const instead = await answer(incoming.method ?? '', incoming.url ?? '');
+    const instead = await answer(incoming.method ?? '', incoming.url ?? '', incoming.headers);
     if (instead) {
       incoming.resume();
-      response.writeHead(instead.status, { 'content-type': 'application/json' }).end(JSON.stringify(instead.body));
+      const headers = { 'content-type': 'application/json', ...instead.headers };
+      response.writeHead(instead.status, headers).end(JSON.stringify(instead.body));
       return;
     }
     const { method, headers } = incoming;
     const onward = send(target + incoming.url, { method, headers }, async (answering: IncomingMessage) => {
-      await answered(method ?? '', incoming.url ?? '');
+      if ((await answered(method ?? '', incoming.url ?? '')) === 'cut') return response.destroy();
       response.writeHead(answering.statusCode ?? 502, answering.headers);
       answering.pipe(response);
     });

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { type Client, createClient, PaymentProblem } from '../../../server/client/index.ts';
+import { type Client, createClient, PaymentProblem } from '../../../server/client/ts/index.ts';
 import type { Report } from './report.ts';
 import type { Stage } from './stage.ts';
 

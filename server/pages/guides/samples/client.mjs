@@ -1,74 +1,39 @@
 import { setTimeout } from 'node:timers/promises';
-
 // [call]
-const SERVER = process.env.PAY_SERVER ?? 'http://127.0.0.1:8080';
-
-/** Thrown if the service refuses a request. Branch on `code`, never on the text. */
-class Refusal extends Error {
-  constructor(problem, retryAfter) {
-    super(`${problem.code}: ${problem.detail} (request ${problem.requestId})`);
-    Object.assign(this, { code: problem.code, retryable: problem.retryable, retryAfter });
-  }
-}
-
-async function send(method, path, token, { body, key } = {}) {
-  const headers = { Authorization: `Bearer ${token}` };
-  if (body) headers['Content-Type'] = 'application/json';
-  if (key) headers['Idempotency-Key'] = key;
-  const signal = AbortSignal.timeout(30_000);
-  const response = await fetch(SERVER + path, {
-    method,
-    headers,
-    body: body && JSON.stringify(body),
-    signal,
-  });
-  const answer = await response.json();
-  if (!response.ok)
-    throw new Refusal(answer, Number(response.headers.get('Retry-After') ?? 1));
-  return answer.data;
-}
+import { createClient, PaymentProblem } from 'unified-payment-client';
 
 /**
- * Repeats a request whose outcome is not known, at most five times. With an idempotency
- * key the service executes it only once.
+ * Repeats a request that the service marks as retryable, at most five times. With an
+ * idempotency key the service executes it only once.
  */
-async function call(...request) {
+async function call(operation, request) {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await send(...request);
+      return (await operation(request)).data;
     } catch (error) {
-      const isFinal = error instanceof Refusal && !error.retryable;
-      if (isFinal || attempt === 5) throw error;
-      await setTimeout((error.retryAfter ?? attempt) * 1000);
+      const canRepeat = error instanceof PaymentProblem && error.retryable;
+      if (!canRepeat || attempt === 5) throw error;
+      await setTimeout(Number(error.headers.get('Retry-After') ?? attempt) * 1000);
     }
   }
 }
 // [/call]
 
 // [token]
-/** Requests a token. Use it for a little less than `expires_in` seconds. */
-async function getToken(clientId, clientSecret) {
-  const form = {
-    grant_type: 'client_credentials',
-    client_id: clientId,
-    client_secret: clientSecret,
-  };
-  const response = await fetch(`${SERVER}/oauth/token`, {
-    method: 'POST',
-    body: new URLSearchParams(form),
-  });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(`${answer.error}: ${answer.error_description}`);
-  return answer.access_token;
-}
+/** Gets a token before the first call, and another one when it has expired. */
+const client = createClient({
+  baseUrl: process.env.PAY_SERVER ?? 'http://127.0.0.1:8080',
+  clientId: process.env.CLIENT_ID,
+  clientSecret: process.env.CLIENT_SECRET,
+  fetch: (url, init) => fetch(url, { ...init, signal: AbortSignal.timeout(30_000) }),
+});
 // [/token]
 
 const shopOrder = process.env.SHOP_ORDER ?? '1001';
-const token = await getToken(process.env.CLIENT_ID, process.env.CLIENT_SECRET);
 
 // [pay]
-const order = await call('POST', '/api/v2/payment/pay', token, {
-  key: `pay-${shopOrder}`,
+const order = await call(client.placePayment, {
+  headers: { 'Idempotency-Key': `pay-${shopOrder}` },
   body: {
     subject: 'Two coffees',
     amount: '12.50',
@@ -83,14 +48,14 @@ console.log(`Please pay at ${order.payUrl}`);
 let { status } = order;
 while (status === 'created' || status === 'pending') {
   await setTimeout(2000);
-  ({ status } = await call('GET', `/api/v2/payment/query/${order.orderNo}`, token));
+  ({ status } = await call(client.queryPayment, { orderNo: order.orderNo }));
 }
 if (status !== 'paid') throw new Error(`The order is ${status}.`);
 // [/query]
 
 // [refund]
-const refund = await call('POST', '/api/v2/payment/refund', token, {
-  key: `refund-${shopOrder}-1`,
+const refund = await call(client.refundPayment, {
+  headers: { 'Idempotency-Key': `refund-${shopOrder}-1` },
   body: {
     orderNo: order.orderNo,
     refundAmount: '2.50',

@@ -1,70 +1,36 @@
-import json, os, time
-from urllib import error, parse, request
+import os, time
 
 # [call]
-SERVER = os.environ.get("PAY_SERVER", "http://127.0.0.1:8080")
+from unified_payment_client import Client, PaymentProblem
 
 
-class Refusal(Exception):
-    """A refusal of the service: branch on `code`, never on the text."""
-
-    def __init__(self, problem, retry_after):
-        super().__init__("{code}: {detail} (request {requestId})".format(**problem))
-        self.code, self.retryable = problem["code"], problem["retryable"]
-        self.retry_after = retry_after
-
-
-def send(method, path, token, body=None, key=None):
-    headers = {"Authorization": f"Bearer {token}"}
-    if body is not None:
-        headers["Content-Type"] = "application/json"
-    if key is not None:
-        headers["Idempotency-Key"] = key
-    data = None if body is None else json.dumps(body).encode()
-    asked = request.Request(SERVER + path, data, headers, method=method)
-    try:
-        with request.urlopen(asked, timeout=30) as answer:
-            return json.load(answer)["data"]
-    except error.HTTPError as refused:
-        retry_after = int(refused.headers.get("Retry-After", 1))
-        raise Refusal(json.load(refused), retry_after) from refused
-
-
-def call(*asked, **more):
-    """Repeats a request while its outcome is not known; with a key it is done once."""
+def call(operation, **request):
+    """Repeats a request that the service marks as retryable; with a key it is done once."""
     for attempt in range(1, 6):
         try:
-            return send(*asked, **more)
-        except (Refusal, OSError, ValueError) as failure:
-            is_final = isinstance(failure, Refusal) and not failure.retryable
-            if is_final or attempt == 5:
+            return operation(**request)["data"]
+        except PaymentProblem as problem:
+            if not problem.retryable or attempt == 5:
                 raise
-            time.sleep(getattr(failure, "retry_after", attempt))
+            time.sleep(int(problem.headers.get("Retry-After", attempt)))
 # [/call]
 
 
 # [token]
-def get_token(client_id, client_secret):
-    """Keep the token for a little less than `expires_in` seconds, then get another one."""
-    form = parse.urlencode({
-        "grant_type": "client_credentials",
-        "client_id": client_id,
-        "client_secret": client_secret,
-    })
-    try:
-        with request.urlopen(f"{SERVER}/oauth/token", form.encode(), timeout=30) as answer:
-            return json.load(answer)["access_token"]
-    except error.HTTPError as refused:
-        raise RuntimeError(json.load(refused)["error_description"]) from refused
+# The client gets a token before the first call, and another one when it has expired.
+client = Client(
+    os.environ.get("PAY_SERVER", "http://127.0.0.1:8080"),
+    os.environ["CLIENT_ID"],
+    os.environ["CLIENT_SECRET"],
+    timeout=30,
+)
 # [/token]
 
-
 shop_order = os.environ.get("SHOP_ORDER", "1001")
-token = get_token(os.environ["CLIENT_ID"], os.environ["CLIENT_SECRET"])
 
 # [pay]
 order = call(
-    "POST", "/api/v2/payment/pay", token, key=f"pay-{shop_order}",
+    client.place_payment, idempotency_key=f"pay-{shop_order}",
     body={
         "subject": "Two coffees", "amount": "12.50",
         "payWay": "alipay", "merchantOrderNo": shop_order,
@@ -76,14 +42,14 @@ print("Please pay at", order["payUrl"], flush=True)
 # [query]
 while (status := order["status"]) in ("created", "pending"):
     time.sleep(2)
-    order = call("GET", f'/api/v2/payment/query/{order["orderNo"]}', token)
+    order = call(client.query_payment, order_no=order["orderNo"])
 if status != "paid":
     raise SystemExit(f"The order is {status}.")
 # [/query]
 
 # [refund]
 refund = call(
-    "POST", "/api/v2/payment/refund", token, key=f"refund-{shop_order}-1",
+    client.refund_payment, idempotency_key=f"refund-{shop_order}-1",
     body={
         "orderNo": order["orderNo"], "refundAmount": "2.50",
         "merchantRefundNo": f"{shop_order}-1",

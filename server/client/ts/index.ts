@@ -1,2 +1,3 @@
 export * from './client.ts';
 export type * from './operations.ts';
+export * from './webhook.ts';

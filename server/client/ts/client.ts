@@ -8,6 +8,8 @@ export interface ClientOptions {
   clientSecret: string;
   /** The scopes (permissions) of the token, separated by spaces; by default all scopes of the application. */
   scope?: string | undefined;
+  /** How often a call that moves no money twice is repeated; 2 by default, 0 for never. See `createClient`. */
+  retries?: number | undefined;
   /** Replaces the global `fetch`, for example to set a time limit, use a proxy or write a log. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
@@ -34,17 +36,23 @@ export class PaymentProblem<Code extends string = Operations[OperationName]['cod
   readonly operation: OperationName;
   readonly code: Code | GeneralErrorCode;
   readonly status: number;
+  /** Whether the same request can succeed later. A payment or refund is repeated with its `Idempotency-Key` only. */
+  readonly retryable: boolean;
+  /** Names the request in the log of the service; undefined if a proxy answered. */
+  readonly requestId: string | undefined;
   /** Error responses of `/oauth`, and responses that are not JSON, contain only some of these fields or none. */
   readonly problem: Partial<Problem> & Readonly<Record<string, unknown>>;
   readonly headers: Headers;
 
   constructor(operation: OperationName, status: number, problem: Readonly<Record<string, unknown>>, headers: Headers) {
-    const { code, error, detail, error_description: description } = problem;
+    const { code, error, detail, error_description: description, retryable, requestId } = problem;
     super(String(detail ?? description ?? `The service answered ${status}.`));
     this.name = 'PaymentProblem';
     this.operation = operation;
     this.code = String(code ?? error ?? 'internal_error') as Code;
     this.status = status;
+    this.retryable = retryable === true;
+    this.requestId = typeof requestId === 'string' ? requestId : undefined;
     this.problem = problem as Partial<Problem> & Readonly<Record<string, unknown>>;
     this.headers = headers;
   }
@@ -64,24 +72,43 @@ interface Sent {
   [parameter: string]: unknown;
 }
 
+/** A longer `Retry-After` is left to the caller, in seconds. */
+const LONGEST_PAUSE = 60;
+
 /**
- * Creates a client. The client requests a token and uses it until shortly before it expires. It repeats a request only
- * after HTTP 401, with a new token. For any other error the caller decides whether to retry; use an `Idempotency-Key`
- * for this.
+ * Creates a client. The client requests a token and uses it until shortly before it expires. After HTTP 401 it repeats
+ * the request once, with a new token. After a broken connection, and after HTTP 429 or 503 with `Retry-After`, it repeats
+ * only a request that moves no money twice: a GET, or one with an `Idempotency-Key`. For any other error the caller
+ * decides whether to repeat. A member, parameter or header that the operation does not know is a `TypeError`, and
+ * nothing is sent.
  */
 export function createClient(options: ClientOptions): Client {
-  const send = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
+  const fetchOne = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
   const base = options.baseUrl.replace(/\/+$/, '');
   let token: { text: Promise<string>; endsAt: number } | undefined;
 
   const call = async (name: OperationName, input: Sent = {}): Promise<unknown> => {
-    const { isOpen } = OPERATIONS[name] as { isOpen?: true };
-    if (isOpen) return answerOf(name, await request(name, input, undefined));
+    refuseUnknown(name, input);
+    const url = base + filled(PLACES[name].path, input) + searchOf(PLACES[name].query, input);
+    const retries = isRepeatable(name, input) ? (options.retries ?? 2) : 0;
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await callOnce(name, url, input);
+      } catch (error) {
+        const pause = pauseAfter(error, attempt);
+        if (attempt > retries || pause === undefined) throw error;
+        await new Promise((resolve) => setTimeout(resolve, pause * 1000));
+      }
+    }
+  };
+
+  const callOnce = async (name: OperationName, url: string, input: Sent): Promise<unknown> => {
+    if (PLACES[name].isOpen) return answerOf(name, await send(name, url, input, undefined));
     const used = validToken();
-    const answer = await request(name, input, await used.text);
+    const answer = await send(name, url, input, await used.text);
     if (answer.status !== 401) return answerOf(name, answer);
     if (token === used) token = undefined;
-    return answerOf(name, await request(name, input, await validToken().text));
+    return answerOf(name, await send(name, url, input, await validToken().text));
   };
 
   const validToken = () => {
@@ -109,22 +136,60 @@ export function createClient(options: ClientOptions): Client {
     return grant.access_token;
   };
 
-  const request = (name: OperationName, input: Sent, bearer: string | undefined): Promise<Response> => {
-    const { method, path, query } = OPERATIONS[name];
+  const send = (name: OperationName, url: string, input: Sent, bearer: string | undefined): Promise<Response> => {
     const headers = new Headers({ accept: 'application/json' });
     for (const [header, value] of Object.entries(input.headers ?? {}))
       if (value !== undefined) headers.set(header, String(value));
     if (bearer !== undefined) headers.set('authorization', `Bearer ${bearer}`);
     if (input.body !== undefined) headers.set('content-type', 'application/json');
-    return send(base + filled(path, input) + searchOf(query, input), {
-      method,
-      headers,
-      ...(input.body === undefined ? {} : { body: JSON.stringify(input.body) }),
-    });
+    const body = input.body === undefined ? {} : { body: JSON.stringify(input.body) };
+    return fetchOne(url, { method: PLACES[name].method, headers, ...body });
   };
 
   const names = Object.keys(OPERATIONS) as OperationName[];
   return Object.fromEntries(names.map((name) => [name, (input?: Sent) => call(name, input)])) as unknown as Client;
+}
+
+/** Where an operation is, and the names that it knows; `body` is absent if it takes any member. */
+interface Place {
+  method: string;
+  path: string;
+  query: readonly string[];
+  headers?: readonly string[];
+  body?: readonly string[];
+  isOpen?: true;
+}
+
+const PLACES: Readonly<Record<OperationName, Place>> = OPERATIONS;
+
+function refuseUnknown(name: OperationName, { body, headers = {}, ...parameters }: Sent): void {
+  const { path, query, headers: ownHeaders = [], body: ownMembers } = PLACES[name];
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, one = '']) => one);
+  const isMembers = typeof body === 'object' && body !== null && ownMembers !== undefined;
+  const known = ownHeaders.map((one) => one.toLowerCase());
+  const unknown = [
+    ...Object.keys(parameters).filter((one) => !inPath.includes(one) && !query.includes(one)),
+    ...Object.keys(headers).filter((one) => !known.includes(one.toLowerCase())),
+    ...(isMembers ? Object.keys(body).filter((one) => !ownMembers.includes(one)) : []),
+  ];
+  if (unknown.length > 0) throw new TypeError(`${name} does not know ${unknown.join(', ')}; nothing was sent.`);
+}
+
+function isRepeatable(name: OperationName, { headers = {} }: Sent): boolean {
+  const isKey = ([header, value]: [string, unknown]) =>
+    header.toLowerCase() === 'idempotency-key' && value !== undefined;
+  return PLACES[name].method === 'GET' || Object.entries(headers).some(isKey);
+}
+
+/** The seconds before the request may be repeated; undefined if its repeat is left to the caller. */
+function pauseAfter(error: unknown, attempt: number): number | undefined {
+  if (error instanceof PaymentProblem) {
+    const seconds = Number(error.headers.get('retry-after') ?? Number.NaN);
+    return (error.status === 429 || error.status === 503) && seconds <= LONGEST_PAUSE ? seconds : undefined;
+  }
+  // The answer was not JSON, or the caller aborted the request: not a broken connection.
+  if (error instanceof SyntaxError || (error instanceof Error && error.name === 'AbortError')) return undefined;
+  return attempt / 2;
 }
 
 function filled(path: string, input: Sent): string {
