@@ -79,7 +79,7 @@ interface Place {
   readonly operation: Operation;
 }
 
-/** What a page depends on besides the operation or event. `publicUrl` is the origin of the service. */
+/** The settings of a page. `publicUrl` is the origin of the service, which the sample requests contain. */
 export interface ApiSettings {
   readonly language: Language;
   readonly publicUrl: string;
@@ -269,7 +269,7 @@ function scopeHtml({ security }: Operation, language: Language): string {
 
 function requestHtml({ requestBody }: Operation, components: Components, language: Language): string {
   const words = API_WORDS[language];
-  if (requestBody === undefined) return `<p>${words.noBody}</p>`;
+  if (requestBody === undefined) return '';
   const kinds = Object.keys(requestBody.content).map((kind) => `<code>${kind}</code>`);
   const [{ schema } = { schema: {} }] = Object.values(requestBody.content);
   return `<p>${words.mediaTypes}${kinds.join(', ')}</p>${fieldsHtml(schema, components, { language, side: 'request' })}`;

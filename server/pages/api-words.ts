@@ -22,7 +22,6 @@ type Labels =
   | 'header'
   | 'request'
   | 'mediaTypes'
-  | 'noBody'
   | 'required'
   | 'optional'
   | 'orNull'
@@ -71,7 +70,6 @@ export const API_WORDS = {
     header: 'header',
     request: 'Request body',
     mediaTypes: 'Media types: ',
-    noBody: 'The request has no body.',
     required: 'required',
     optional: 'may be absent',
     orNull: 'or null',
@@ -118,7 +116,6 @@ export const API_WORDS = {
     header: '请求头',
     request: '请求体',
     mediaTypes: '媒体类型：',
-    noBody: '该请求没有请求体。',
     required: '必填',
     optional: '可能缺省',
     orNull: '或 null',
@@ -174,7 +171,7 @@ export const CHINESE_OPERATIONS: Readonly<Record<string, Entry>> = {
   queryPayment: ['查询订单', '返回订单的当前状态；未完结的订单如果超过 5 秒没有收到渠道响应，服务会先向渠道查单。'],
   closePayment: ['关闭订单', '返回 `closed`；渠道尚未确认时返回 `closing`，关单可以重复调用，已支付的订单返回 409。'],
   capturePayment: [
-    '对已批准的订单收款',
+    '对付款人已批准的订单收款',
     '用于 PayPal：付款人在商户页面上批准付款（`onApprove`）之后立即收款，任何时候调用都是安全的。',
   ],
   refundPayment: [
@@ -183,14 +180,14 @@ export const CHINESE_OPERATIONS: Readonly<Record<string, Entry>> = {
   ],
   listPayments: ['查询订单列表', '按时间倒序列出令牌所属应用的订单，不含退款明细。'],
   getRefund: ['查询退款', '返回一笔退款的当前状态。'],
-  getPublicKeys: ['支付码与收据的公钥', '返回曾经使用过的全部公钥（JWKS，RFC 7517），用于验证支付码和收据的签名。'],
+  getPublicKeys: ['付款码与收据的公钥', '返回曾经使用过的全部公钥（JWKS，RFC 7517），用于验证付款码和收据的签名。'],
   getDidDocument: [
     '公钥的 DID 文档',
     '与 `/.well-known/jwks.json` 相同的公钥，格式为 did:web，用于 x402 的报价和收据。',
   ],
   callResource: [
     '调用付费资源',
-    '首次调用返回 402、订单号和支付码；付款后带上 `X-Out-Trade-No` 重复同一请求，即可得到内容，重复多少次都不会再次收费。',
+    '首次调用返回 402、订单号和付款码；付款后带上 `X-Out-Trade-No` 重复同一请求，即可得到内容，重复多少次都不会再次收费。',
   ],
   queryCall: ['查询按次付费订单', '返回按次付费订单的付款与交付状态。'],
   refundCall: [
@@ -238,7 +235,7 @@ export const CHINESE_OPERATIONS: Readonly<Record<string, Entry>> = {
 /** The Chinese sentence about each webhook event: when it is sent. */
 export const CHINESE_EVENTS: Readonly<Record<string, string>> = {
   'order.paid': '订单已支付。',
-  'order.paid_late': '订单结束之后才收到付款，处理方式见应用的 `latePayment`。',
+  'order.paid_late': '订单结束之后才收到付款，该付款将退回。',
   'order.closed': '订单已关闭。',
   'order.failed': '订单失败。',
   'order.payer_action_required': '付款人需要完成进一步操作，支付才能完成。',

@@ -227,7 +227,7 @@ test.serial('the reference names the explorer only where it is served', async (t
   t.regex((await read('/docs/api')).html, /href="\/swagger\/index\.html"/);
 });
 
-/** What a merchant asks, the page that answers it, and words of the answer in each language. */
+/** Questions of merchants, each with the page that answers it and words of the answer in each language. */
 const QUESTIONS = [
   {
     question: 'What does this error mean?',
