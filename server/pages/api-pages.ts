@@ -123,10 +123,10 @@ export function apiIndex(document: ApiDocument, { language, publicUrl, explorer 
     const [title = tag, sentence = english] = (language === 'zh' && CHINESE_TAGS[tag]) || [];
     const rows = operations.map(({ method, path, operation }) => [
       `<a href="${inLanguage(operationPath(operation.operationId), language)}">${escapeHtml(titleOf(operation, language))}</a>`,
-      `<code>${method} ${escapeHtml(path)}</code><span class="kind">${words.scope}${scopeHtml(operation, language)}</span>`,
+      `<code>${method} ${escapeHtml(path)}</code><span class="kind">${scopeHtml(operation, language)}</span>`,
     ]);
     const id = tag.toLowerCase().replaceAll(' ', '-');
-    return { id, title, html: `<p>${proseHtml(sentence)}</p>${table([words.operation, words.call], rows)}` };
+    return { id, title, html: `<p>${proseHtml(sentence)}</p>${table([words.operation, words.call], rows, 'fields')}` };
   });
   const events = Object.entries(document.webhooks).map(([type, { post }]) => [
     `<a href="${inLanguage(eventPath(type), language)}"><code>${type}</code></a>`,
@@ -135,7 +135,7 @@ export function apiIndex(document: ApiDocument, { language, publicUrl, explorer 
   sections.push({
     id: 'webhooks',
     title: words.events,
-    html: `<p>${linked(words.eventsIntro, language)}</p>${table([words.event, words.when], events)}`,
+    html: `<p>${linked(words.eventsIntro, language)}</p>${table([words.event, words.when], events, 'fields')}`,
   });
   const intro = [words.intro.replace('{url}', publicUrl), ...(explorer ? [words.explorer] : [])];
   const lead = intro.map((text) => `<p>${linked(text, language)}</p>`).join('');
@@ -155,7 +155,7 @@ export function operationPage(
   const words = API_WORDS[language];
   const parameters = operation.parameters.map((one) => resolved(one, components.parameters));
   const lead = `<p class="call"><code>${method} ${escapeHtml(path)}</code></p>
-${sentences(operation, language)}<p>${words.scope}${scopeHtml(operation, language)}</p>`;
+${sentences(operation, language)}<p>${scopeHtml(operation, language)}</p>`;
   const sections: Section[] = [
     {
       id: 'parameters',
@@ -261,10 +261,10 @@ function sentences({ operationId, description }: Operation, language: Language):
 }
 
 function scopeHtml({ security }: Operation, language: Language): string {
-  const { noToken, anyToken } = API_WORDS[language];
+  const { scope: label, noToken, anyToken } = API_WORDS[language];
   if (security.length === 0) return noToken;
   const scopes = security.flatMap((one) => Object.values(one).flat());
-  return scopes.length === 0 ? anyToken : scopes.map((scope) => `<code>${scope}</code>`).join(', ');
+  return scopes.length === 0 ? anyToken : label + scopes.map((scope) => `<code>${scope}</code>`).join(', ');
 }
 
 function requestHtml({ requestBody }: Operation, components: Components, language: Language): string {
@@ -500,7 +500,7 @@ function curl(
     lines.push(...Object.entries(example ?? {}).map(([name, value]) => `-d ${name}=${String(value)}`));
   else if (example !== undefined) {
     lines.push(`-H 'Content-Type: application/json'`);
-    if (parameters.some(({ name }) => name === 'Idempotency-Key')) lines.push(`-H 'Idempotency-Key: order-1001'`);
+    if (parameters.some(({ name }) => name === 'Idempotency-Key')) lines.push(`-H 'Idempotency-Key: request-1001'`);
     lines.push(`-d '${JSON.stringify(example, null, 2).replaceAll("'", String.raw`'\''`)}'`);
   }
   return lines.join(' \\\n  ');
