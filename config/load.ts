@@ -213,7 +213,7 @@ function assemble(
       callsPerSecond: values['Jobs.CallsPerSecond'],
     },
     admin: { requireSecondFactor: values['Admin.RequireSecondFactor'] },
-    explorer: { enabled: values['Explorer.Enabled'] ?? !production },
+    explorer: { enabled: values['Explorer.Enabled'] ?? environment !== 'production' },
     metrics: { listen: values['Metrics.Listen'] },
     log: { level: values['Log.Level'], format: values['Log.Format'] },
     telemetry: { otlp: values['Telemetry.Otlp'], samplePercent: values['Telemetry.SamplePercent'] },

@@ -256,7 +256,7 @@ export const keys = {
     'Administrators without a second factor can only enrol one until they have it. Set it once every replica runs a release that knows second factors.',
   ),
   'Explorer.Enabled': optionalFlag(
-    'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production.',
+    'Serves the API explorer and the OpenAPI document under /swagger; if not set, everywhere but in production. The API reference of merchants (/docs/api) is always served.',
   ),
   'Metrics.Listen': text(listen, hostAndPort, '127.0.0.1:9464', {
     sentence: 'Listen address for Prometheus metrics; serves nothing else.',

@@ -91,7 +91,7 @@ export function composeDiagnosis({ config, store, now }: Base, kinds: readonly D
         return {
           production: config.production,
           consoleOpen: config.server.adminNetworks.length === 0,
-          explorer: config.explorer.enabled,
+          explorer: config.explorer.enabled && config.environment === 'production',
           listensElsewhere: listensElsewhere(config.server, config.server.listen),
           secondFactors: { required: config.admin.requireSecondFactor, ...(await secondFactors(tx)) },
           clockAheadSeconds: await clockAhead(tx),

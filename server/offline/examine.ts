@@ -56,7 +56,7 @@ export async function examine(config: Config, store: Store, now: Date): Promise<
     diagnosis: {
       production,
       consoleOpen: server.adminNetworks.length === 0,
-      explorer: config.explorer.enabled,
+      explorer: config.explorer.enabled && config.environment === 'production',
       listensElsewhere: listensElsewhere(server, server.listen),
       secondFactors: { required: config.admin.requireSecondFactor, ...(await secondFactors(tx)) },
       clockAheadSeconds: await clockAhead(tx),

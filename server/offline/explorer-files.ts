@@ -2,6 +2,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { merchantScopes } from '../domain.ts';
 import { type ExplorerFile, codedNames, swaggerAssets } from '../http/built-files.ts';
 import { mergeDocument, readWords } from '../http/openapi/document.ts';
 import type { Json } from '../http/openapi/schemas.ts';
@@ -71,7 +72,7 @@ export async function writeExplorerFiles(folder: string): Promise<void> {
 
 const WORDS: Readonly<Record<ExplorerView, string>> = {
   merchant:
-    'What shops and agents call. *Authorize* takes the `client_id` and the secret of an API application, fetches a token and sends it with every call.',
+    'What shops and agents call. *Authorize* takes the `client_id` and the secret of an API application, fetches a token and sends it with every call. Without a selected scope the token has all scopes of the application, also those that only trusted applications have.',
   console:
     'What administrators call. After `POST /api/v1/login` the browser keeps the session; *Authorize* takes the token of that response instead.',
 };
@@ -106,8 +107,23 @@ export function documentOfView(document: Json, view: ExplorerView): Json {
     tags: (whole['tags'] as { name: string }[]).filter(({ name }) => tags.has(name)),
     paths,
     ...events,
-    components: componentsIn(asJson(whole['components']), { paths, ...events }, schemes),
+    components: withScopes(componentsIn(asJson(whole['components']), { paths, ...events }, schemes)),
   };
+}
+
+/** *Authorize* offers the scopes that every application may have: a token with one that it lacks is refused. */
+function withScopes(components: Json): Json {
+  const isOffered = (scope: string): boolean => merchantScopes.some((one) => one === scope);
+  const securitySchemes = mapValues(asJson(components['securitySchemes']), (scheme) => {
+    const { flows, ...rest } = asJson(scheme);
+    if (flows === undefined) return scheme;
+    const offered = mapValues(asJson(flows), (flow) => ({
+      ...asJson(flow),
+      scopes: pick(asJson(asJson(flow)['scopes']), isOffered),
+    }));
+    return { ...rest, flows: offered };
+  });
+  return { ...components, securitySchemes };
 }
 
 /** A page cannot set the session cookie, and the browser sends it anyway, so *Authorize* must not offer it. */

@@ -5,7 +5,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrorCode } from '../error-codes/error-codes.ts';
 import { escapeHtml } from '../pages/document.ts';
-import { GUIDES, guidePath } from '../pages/guides.ts';
+import { GUIDES, type Heading, contents, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language, inLanguage } from '../pages/language.ts';
 
 /** Renders every guide in every language, without menu and header. The keys are names such as `zh/webhooks.html`. */
@@ -27,23 +27,12 @@ export async function writeGuideFiles(folder: string, source: string): Promise<v
   for (const [name, bytes] of Object.entries(await makeGuideFiles(source))) await writeFile(join(folder, name), bytes);
 }
 
-interface Heading {
-  depth: number;
-  text: string;
-  /** The anchor of the heading. It is the same in every language, so that links work in all languages. */
-  id: string;
-}
-
 interface GuideSource {
   language: Language;
   /** The anchors of the headings in the English text, in the sequence of the headings. All languages use them. */
   ids: readonly string[];
   samples: Samples;
 }
-
-const CONTENTS: Readonly<Record<Language, string>> = { en: 'On this page', zh: '本页内容' };
-/** A guide with fewer headings gets no list of headings. */
-const FEWEST_LISTED = 4;
 
 /** Returns the anchors of the headings in an English text, in the form that GitHub uses. */
 export function headingIds(markdown: string): string[] {
@@ -136,18 +125,6 @@ function wholeFlags(html: string): string {
 /** Returns the HTML of a code block that scrolls horizontally. */
 function codeBlock(text: string, language: string): string {
   return `<div class="sample"><pre tabindex="0"><code${language === '' ? '' : ` data-language="${language}"`}>${escapeHtml(text)}</code></pre></div>\n`;
-}
-
-function contents(headings: readonly Heading[], language: Language, look: 'toc' | 'toc-small'): string {
-  const listed = headings.filter(({ depth }) => depth === 2 || depth === 3);
-  if (listed.length < FEWEST_LISTED) return '';
-  const items = listed.map(
-    ({ id, text, depth }) => `<li class="at-${depth}"><a href="#${id}">${escapeHtml(text)}</a></li>`,
-  );
-  const list = `<ul>${items.join('')}</ul>`;
-  return look === 'toc'
-    ? `<nav class="toc" aria-label="${CONTENTS[language]}"><p>${CONTENTS[language]}</p>${list}</nav>`
-    : `<details class="toc-small"><summary>${CONTENTS[language]}</summary>${list}</details>`;
 }
 
 function target(href: string, language: Language): string {

@@ -60,14 +60,14 @@ export function errorArticle(code: ErrorCode, language: Language): string {
   const { title, meaning, remedy } = errorWords(code, language);
   const { retryable }: PublishedError = errorCodes[code];
   const words = WORDS[language];
-  return `<h1>${escapeHtml(title)}</h1>
+  return `<div class="text"><h1>${escapeHtml(title)}</h1>
 <p><code>${code}</code></p>
 <h2>${words.meaning}</h2>
 <p>${proseHtml(meaning)}</p>
 <h2>${words.remedy}</h2>
 <p>${proseHtml(remedy)}</p>
 <p>${retryable ? words.retryable : words.final}</p>
-<p><a href="${inLanguage('/docs/errors', language)}">${words.index}</a></p>`;
+<p><a href="${inLanguage('/docs/errors', language)}">${words.index}</a></p></div>`;
 }
 
 /** Builds the index of all error codes, with a table for each group. The result is HTML for the guide about errors. */
@@ -75,21 +75,31 @@ export function errorIndex(language: Language): string {
   const words = WORDS[language];
   return Object.entries(errorGroups)
     .map(([group, codes]) => {
-      const rows = (Object.keys(codes) as ErrorCode[]).map((code) => row(code, language)).join('\n');
-      return `<h3 id="${group}">${words.groups[group as keyof typeof errorGroups]}</h3>
-<div class="wide" tabindex="0"><table class="codes"><thead><tr><th>${words.code}</th><th>${words.meaning}</th><th>${words.retry}</th></tr></thead><tbody>
-${rows}
-</tbody></table></div>`;
+      const title = words.groups[group as keyof typeof errorGroups];
+      return `<h3 id="${group}">${title}</h3>\n${errorTable(Object.keys(codes) as ErrorCode[], language)}`;
     })
     .join('\n');
 }
 
+/** Builds a table of error codes: the link to the page of each, its meaning, and whether a retry makes sense. */
+export function errorTable(codes: readonly ErrorCode[], language: Language): string {
+  const words = WORDS[language];
+  const rows = codes.map((code) => row(code, language)).join('\n');
+  return `<div class="wide" tabindex="0"><table class="codes"><thead><tr><th>${words.code}</th><th>${words.meaning}</th><th>${words.retry}</th></tr></thead><tbody>
+${rows}
+</tbody></table></div>`;
+}
+
+/** Builds the link to the page of an error code. */
+export function errorLink(code: ErrorCode, language: Language): string {
+  return `<a href="${inLanguage(`/docs/errors/${code}`, language)}"><code>${code}</code></a>`;
+}
+
 function row(code: ErrorCode, language: Language): string {
   const { retryable }: PublishedError = errorCodes[code];
-  const page = inLanguage(`/docs/errors/${code}`, language);
   const { retry, yes } = WORDS[language];
   const again = retryable ? `<td data-label="${retry}">${yes}</td>` : '<td></td>';
-  return `<tr id="${code}"><td><a href="${page}"><code>${code}</code></a></td><td>${proseHtml(errorWords(code, language).meaning)}</td>${again}</tr>`;
+  return `<tr id="${code}"><td>${errorLink(code, language)}</td><td>${proseHtml(errorWords(code, language).meaning)}</td>${again}</tr>`;
 }
 
 /** Returns the texts of an error code in a language. */

@@ -36,6 +36,9 @@ export const GUIDES: readonly Guide[] = [
   guide('run', 'scale', 'Scale', '扩容'),
 ];
 
+/** The API reference, which `api-pages.ts` builds from the OpenAPI document, in the menu of the guides. */
+const REFERENCE = guide('build', 'api', 'API reference', 'API 参考');
+
 /** Returns the URL path of a guide. */
 export function guidePath(slug: string): string {
   return slug === 'index' ? '/docs' : `/docs/${slug}`;
@@ -88,7 +91,7 @@ ${nextGuide(slug, language)}</main>
 }
 
 function menu(slug: string, language: Language): string {
-  return [...Map.groupBy(GUIDES, ({ group }) => group)]
+  return [...Map.groupBy([...GUIDES, REFERENCE], ({ group }) => group)]
     .map(
       ([group, guides]) =>
         `<p>${WORDS[language].groups[group]}</p><ul>${guides.map((one) => `<li>${link(one, slug, language)}</li>`).join('')}</ul>`,
@@ -102,8 +105,34 @@ function link(guide: Guide, current: string, language: Language): string {
 }
 
 function nextGuide(slug: string, language: Language): string {
-  const next = GUIDES[GUIDES.findIndex((guide) => guide.slug === slug) + 1];
+  const at = GUIDES.findIndex((guide) => guide.slug === slug);
+  const next = at < 0 ? undefined : GUIDES[at + 1];
   return next === undefined
     ? ''
     : `<p class="next">${WORDS[language].next}<a href="${inLanguage(guidePath(next.slug), language)}">${escapeHtml(next.titles[language])}</a></p>`;
+}
+
+/** A heading of an article. */
+export interface Heading {
+  depth: number;
+  text: string;
+  /** The anchor of the heading. It is the same in every language, so that links work in all languages. */
+  id: string;
+}
+
+const CONTENTS: Readonly<Record<Language, string>> = { en: 'On this page', zh: '本页内容' };
+/** A guide with fewer headings gets no list of headings. */
+const FEWEST_LISTED = 4;
+
+/** Builds the list of an article's headings: beside the article (`toc`), or above it where there is no room. */
+export function contents(headings: readonly Heading[], language: Language, look: 'toc' | 'toc-small'): string {
+  const listed = headings.filter(({ depth }) => depth === 2 || depth === 3);
+  if (listed.length < FEWEST_LISTED) return '';
+  const items = listed.map(
+    ({ id, text, depth }) => `<li class="at-${depth}"><a href="#${id}">${escapeHtml(text)}</a></li>`,
+  );
+  const list = `<ul>${items.join('')}</ul>`;
+  return look === 'toc'
+    ? `<nav class="toc" aria-label="${CONTENTS[language]}"><p>${CONTENTS[language]}</p>${list}</nav>`
+    : `<details class="toc-small"><summary>${CONTENTS[language]}</summary>${list}</details>`;
 }

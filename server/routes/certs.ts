@@ -130,6 +130,10 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *       certificate or key that verifies messages of the channel is not used until an administrator trusts it. It is used in one mode
    *       and for one account only: those in `mode` and `account`, otherwise those of the current configuration. Before there is a
    *       configuration, it belongs to the first one. Applies to the project of the token.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { payWay: alipay, kind: app_private_key, name: shop, content: 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC…' }
    */
   router.post(
     '/upload',

@@ -9,7 +9,7 @@ const Diagnosis = z
     consoleOpen: z
       .boolean()
       .describe('Whether `Server.AdminNetworks` is empty, so that every IP address can use `/api/v1`.'),
-    explorer: z.boolean().describe('Whether the API explorer is served.'),
+    explorer: z.boolean().describe('Whether the API explorer is served in production.'),
     listensElsewhere: z
       .string()
       .nullable()

@@ -13,6 +13,16 @@ import {
   swaggerAssets,
 } from '../http/built-files.ts';
 import { type RouteGroup, joinGroups, routeGroup } from '../http/router.ts';
+import {
+  type ApiDocument,
+  type ApiPage,
+  type ApiSettings,
+  apiIndex,
+  eventPage,
+  eventPath,
+  operationPage,
+  operationPath,
+} from '../pages/api-pages.ts';
 import { ERROR_INDEX_MARK, errorArticle, errorIndex, errorWords } from '../pages/error-pages.ts';
 import { GUIDES, type Guide, guidePage, guidePath } from '../pages/guides.ts';
 import { LANGUAGES, type Language } from '../pages/language.ts';
@@ -27,7 +37,7 @@ interface GuideSettings {
 /** The local address that the samples of the guides contain. `publicUrl` replaces it. */
 const LAPTOP = 'http://127.0.0.1:8080';
 
-/** Routes of the guides (documentation pages), and of one page for each error code. */
+/** Routes of the guides (documentation pages), of one page for each error code, and of the API reference of merchants. */
 export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup {
   const router = routeGroup();
   for (const guide of GUIDES) {
@@ -54,6 +64,43 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
       );
     }),
   );
+
+  const api = once(async () => {
+    const { body } = await readExplorerFile('merchant.json');
+    return JSON.parse(body.toString('utf8')) as ApiDocument;
+  });
+  const reference = async (
+    what: string,
+    address: string,
+    language: Language,
+    make: (document: ApiDocument, settings: ApiSettings) => ApiPage | undefined,
+  ): Promise<Reply> => {
+    const page = make(await api(), { language, publicUrl, explorer });
+    if (page === undefined) throw new NotFound(what);
+    return html(language, guidePage({ language, address, slug: 'api', explorer, ...page }));
+  };
+  router.get(
+    guidePath('api'),
+    endpoint({ ...htmlPage }, ({ query, request }) =>
+      reference('index', guidePath('api'), pageLanguage(query.lang, request), apiIndex),
+    ),
+  );
+  router.get(
+    operationPath(':operationId'),
+    endpoint({ ...htmlPage, params: z.object({ operationId: Code }) }, ({ params: { operationId }, query, request }) =>
+      reference('operation', operationPath(operationId), pageLanguage(query.lang, request), (document, settings) =>
+        operationPage(document, operationId, settings),
+      ),
+    ),
+  );
+  router.get(
+    eventPath(':event'),
+    endpoint({ ...htmlPage, params: z.object({ event: EventType }) }, ({ params: { event }, query, request }) =>
+      reference('event', eventPath(event), pageLanguage(query.lang, request), (document, settings) =>
+        eventPage(document, event, settings),
+      ),
+    ),
+  );
   return router;
 
   async function pageOf({ slug, titles }: Guide, language: Language): Promise<string> {
@@ -62,6 +109,8 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
     return guidePage({ language, address: guidePath(slug), title: titles[language], slug, article, explorer });
   }
 }
+
+const EventType = z.string().max(64);
 
 const htmlPage = { auth: 'none', query: z.object({ lang: Lang }), raw: 'html', hidden: true } as const;
 

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { eventPath, operationPath } from '../../server/pages/api-pages.ts';
 import { GUIDES, guidePath } from '../../server/pages/guides.ts';
 import { guideRoutes } from '../../server/routes/docs.ts';
 import { payerRoutes } from '../../server/routes/payer.ts';
@@ -34,11 +35,18 @@ test('guides work without scripts and on a phone, and show samples in the select
   await picture(page, 'guide-webhooks');
 
   await page.setViewportSize({ width: 320, height: 640 });
-  for (const { slug } of GUIDES)
+  const reference = [
+    '/docs/api',
+    operationPath('placePayment'),
+    operationPath('callResource'),
+    eventPath('order.paid'),
+  ];
+  for (const path of [...GUIDES.map(({ slug }) => guidePath(slug)), ...reference])
     for (const language of ['en', 'zh']) {
-      await page.goto(`${url}${guidePath(slug)}?lang=${language}`);
-      t.true(await fits(page), `${language} ${slug}`);
+      await page.goto(`${url}${path}?lang=${language}`);
+      t.true(await fits(page), `${language} ${path}`);
     }
+  await picture(page, 'reference-event');
   await page.goto(`${url}/docs/errors/channel_outcome_unknown?lang=zh`);
   await page.getByRole('heading', { name: '结果未知' }).waitFor();
   t.true(await fits(page));

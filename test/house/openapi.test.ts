@@ -11,6 +11,8 @@ import { mergeDocument, readWords } from '../../server/http/openapi/document.ts'
 import { codesOf, GENERAL_CODES } from '../../server/http/openapi/schemas.ts';
 import type { Route } from '../../server/http/router.ts';
 import * as lists from '../../server/routes/schemas/errors.ts';
+import { CHINESE_EVENTS, CHINESE_OPERATIONS, CHINESE_TAGS } from '../../server/pages/api-words.ts';
+import { type ApiDocument, merchantOperations } from '../../server/pages/api-pages.ts';
 import { requireDocumented } from '../support/documented.ts';
 import { allRoutes } from '../support/routes.ts';
 
@@ -50,6 +52,18 @@ test('every operation has a tag and a summary', (t) => {
     return !operation?.summary || !operation.tags?.length;
   });
   t.deepEqual(bare.map(name), []);
+});
+
+test('the reference has Chinese words for exactly the operations of merchants, their groups and the events', (t) => {
+  const described = document as unknown as ApiDocument;
+  const operations = merchantOperations(described).map(({ operation }) => operation);
+  const named = (entries: object) => Object.keys(entries).toSorted();
+  t.deepEqual(named(CHINESE_OPERATIONS), operations.map(({ operationId }) => operationId).toSorted());
+  t.deepEqual(named(CHINESE_TAGS), [...new Set(operations.flatMap(({ tags }) => tags))].toSorted());
+  t.deepEqual(named(CHINESE_EVENTS), named(described.webhooks));
+  const sentences = [CHINESE_OPERATIONS, CHINESE_TAGS].flatMap((entries) => Object.values(entries));
+  for (const [title, sentence] of [...sentences, ...Object.values(CHINESE_EVENTS).map((one) => [one, one] as const)])
+    t.true(/\p{Script=Han}/u.test(title) && /\p{Script=Han}[^]*。$/u.test(sentence), title);
 });
 
 test('every reference resolves', (t) => {

@@ -61,7 +61,11 @@ test.serial('a file of the explorer has a tag, and is not sent again to a client
     t.deepEqual([again.status, length, again.headers.get('etag')], [304, 0, tag], name);
     const other = await fetch(`${url}/swagger/${name}`, { headers: { 'if-none-match': '"another"' } });
     t.is(other.status, 200);
-    t.true((await other.text()) === (await first.text()), name);
+    const text = await first.text();
+    t.true((await other.text()) === text, name);
+    const head = await fetch(`${url}/swagger/${name}`, { method: 'HEAD' });
+    t.deepEqual([head.status, head.headers.get('etag'), await head.text()], [200, tag, ''], name);
+    t.is(head.headers.get('content-length'), String(Buffer.byteLength(text)), name);
   }
 });
 

@@ -45,6 +45,7 @@ test('in staging the simulator pays and refunds under production requirements, a
   });
 
   t.like((await admin.call('GET', '/api/v1/info')).body.data, { environment: 'staging', debug: false });
+  t.is((await request(service.url, 'GET', '/swagger/index.html')).status, 200, 'staging serves the explorer');
   const real = { ...paypal, mode: 'live' };
   refused(t, await admin.call('POST', '/api/v1/payment/config/paypal', real), 409, 'staging_refuses_live');
   // A published secret is rejected.

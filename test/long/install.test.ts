@@ -75,6 +75,12 @@ async function firstProductionDay(t: ExecutionContext, home: string, health: rea
     ),
   );
   const startedMs = performance.now() - began;
+  for (const [path, status] of [
+    ['/docs/api/refundPayment', 200],
+    ['/docs/api/webhooks/order.paid', 200],
+    ['/swagger/doc.json', 404],
+  ] as const)
+    t.is((await fetch(`http://127.0.0.1:${port}${path}`)).status, status, path);
   await payctl(`login --server http://127.0.0.1:${port} -u admin --password-file admin.password`);
   const looked = await payctl('doctor --json').then(
     () => '[]',

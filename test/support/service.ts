@@ -264,7 +264,6 @@ export async function stagingOptions(t: Pick<ExecutionContext, 'teardown'>): Pro
     PAY_JWT_SECRET_KEY: randomBytes(32).toString('base64'),
     PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
     PAY_SIMULATOR_URL: simulator.url,
-    PAY_EXPLORER_ENABLED: 'true',
   };
   return { simulator, env };
 }

@@ -38,6 +38,8 @@ function describe(method: string, path: string, contract: Contract, schemas: Sch
     ...(isForAdmins(contract.auth) && { 'x-role': contract.auth.admin }),
     parameters: parametersOf(path, contract, schemas),
     responses: responsesOf(method, contract, schemas, id),
+    // The schema of OAuth errors cannot list the codes, and a reader of the others need not search their schema.
+    'x-error-codes': codesOf(contract),
   };
   if (contract.body) operation['requestBody'] = requestBody(contract, contract.body, schemas);
   return operation;

@@ -48,7 +48,7 @@ test.serial('a healthy service reports no findings', async (t) => {
   t.deepEqual(rest, {
     production: false,
     consoleOpen: true,
-    explorer: true,
+    explorer: false,
     listensElsewhere: null,
     due: [],
     failingWebhooks: [],

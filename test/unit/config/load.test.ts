@@ -91,7 +91,7 @@ test('in development the public URL follows a changed listen address', (t) => {
   t.throws(() => loadConfig({ env: production, cwd }), { message: /Server\.PublicUrl: / });
 });
 
-test('production drains before it stops and serves no explorer, unless configured otherwise', (t) => {
+test('production drains before it stops and serves no explorer, staging serves it, unless configured otherwise', (t) => {
   const cwd = temporaryFolder(t);
   const env = {
     NODE_ENV: 'production',
@@ -106,6 +106,9 @@ test('production drains before it stops and serves no explorer, unless configure
   t.is(told.server.drainSeconds, 0);
   t.true(told.explorer.enabled);
   t.false(loadConfig({ env: { PAY_EXPLORER_ENABLED: 'false' }, cwd }).explorer.enabled);
+  const staging = { ...env, PAY_SERVER_ENVIRONMENT: 'staging' };
+  t.true(loadConfig({ env: staging, cwd }).explorer.enabled);
+  t.false(loadConfig({ env: { ...staging, PAY_EXPLORER_ENABLED: 'false' }, cwd }).explorer.enabled);
 });
 
 test('the environment overrides the file, the file overrides the defaults, and each value names its source', (t) => {

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { merchantScopes, scopes } from '../../../server/domain.ts';
 import { mergeDocument, readWords } from '../../../server/http/openapi/document.ts';
 import type { Json } from '../../../server/http/openapi/schemas.ts';
 import { documentOfView } from '../../../server/offline/explorer-files.ts';
@@ -46,6 +47,16 @@ test('a view has exactly the groups and components of its operations', (t) => {
     t.true(components.length < Object.keys(whole.components['schemas'] ?? {}).length);
   }
   t.deepEqual(Object.keys(merchant.components['securitySchemes'] ?? {}), ['oauth2']);
+});
+
+test('the merchant view offers exactly the scopes that every application may have', (t) => {
+  const scopesOf = (view: Described) => {
+    const { oauth2 } = view.components['securitySchemes'] as Record<string, Json>;
+    const { clientCredentials } = oauth2!['flows'] as Record<string, { scopes: object }>;
+    return Object.keys(clientCredentials!.scopes).toSorted();
+  };
+  t.deepEqual(scopesOf(merchant), [...merchantScopes].toSorted());
+  t.deepEqual(scopesOf(whole), [...scopes].toSorted(), 'the whole document names all');
 });
 
 test('the session cookie is not offered for input, because browsers send it automatically', (t) => {
