@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import type { PayWay } from '../server/domain.ts';
 import type { ServerInput } from '../server/main.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
-import { readAuthorities } from './files.ts';
+import { readAuthorities, readTextFile } from './files.ts';
 import { createTrace } from './http.ts';
 import type { Offline, OfflineInput } from '../server/offline/port.ts';
 import { type OutputFlags, type Print, createPrint } from './output.ts';
@@ -38,6 +38,8 @@ export interface Context {
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
   readonly startServer: ((input: ServerInput) => Promise<void>) | undefined;
   readonly runSimulator: RunSimulator | undefined;
+  /** The mounted file systems, in the format of `/proc/mounts`; empty on a system without this file. */
+  readonly readMounts: () => Promise<string>;
   /** Milliseconds before the next attempt to open a stream, by the number of failed attempts. */
   readonly retryPause: (tries: number) => number;
   /** Creates a client that sends the headers from `authorize` instead of the saved token. */
@@ -62,6 +64,7 @@ export interface Overrides {
   openOffline?: (input: OfflineInput) => Promise<Offline>;
   startServer?: (input: ServerInput) => Promise<void>;
   runSimulator?: RunSimulator;
+  readMounts?: () => Promise<string>;
   retryPause?: (tries: number) => number;
 }
 
@@ -142,6 +145,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     openOffline: overrides.openOffline,
     startServer: overrides.startServer,
     runSimulator: overrides.runSimulator,
+    readMounts: overrides.readMounts ?? (() => readTextFile('/proc/mounts').catch(() => '')),
     retryPause: overrides.retryPause ?? retryPause,
     apiAs,
     apiAt,

@@ -1,5 +1,6 @@
 import type Koa from 'koa';
 import type { Config } from '../../config/config.ts';
+import { placeOf } from '../db/connections.ts';
 import { approvers } from '../db/queries/exceptions.ts';
 import { clockAhead, currentChannels, failingWebhooks, secondFactors, silentNotices } from '../db/queries/diagnosis.ts';
 import { countDue, lookForDue } from '../db/queries/due.ts';
@@ -127,7 +128,7 @@ export async function readyFacts(
     explorer: explorer.enabled ? `${server.publicUrl}/swagger/index.html` : null,
     metrics: metricsUrl(metrics.listen, metricsPort),
     simulator: simulated ? (simulator.url ?? simulatorUrl ?? null) : null,
-    database: database.kind === 'pglite' ? database.folder : new URL(database.url).host,
+    database: database.kind === 'pglite' ? database.folder : placeOf(database.url),
     schema: schema.version,
     debug,
     // `lacks` (the first missing setup step) is only shown to the operator, so an unreadable database does not fail the

@@ -161,7 +161,7 @@ function sentence({ message }: Error): string {
 }
 
 /** Returns host and port of the URL, or its socket folder; never a password. */
-function placeOf(url: string): string {
+export function placeOf(url: string): string {
   const { host, searchParams } = new URL(url);
   return searchParams.get('host') ?? decodeURIComponent(host);
 }

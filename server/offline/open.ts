@@ -18,6 +18,7 @@ import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
 import { createEncryption, rotateMasterKey } from '../db/encryption.ts';
 import { DatabaseClock } from '../db/clock.ts';
+import { placeOf } from '../db/connections.ts';
 import type { AdminRow } from '../db/entities/identity.ts';
 import { migrate, schemaStatus, seed } from '../db/migrate.ts';
 import { MIGRATIONS } from '../db/migrations/index.ts';
@@ -149,11 +150,10 @@ async function describe(config: Config, database: OpenDatabase, store: Store): P
   const { version, pending } = await schemaStatus(database);
   const newer = (await store.read(migrationsRun)).filter((name) => !MIGRATIONS.some((known) => known.name === name));
   const embedded = database.kind === 'pglite';
-  const url = embedded ? undefined : new URL(config.database.url);
   return {
     kind: embedded ? 'embedded' : 'postgresql',
-    place: embedded ? (config.database.folder ?? 'memory') : url!.host,
-    name: embedded ? 'pglite' : url!.pathname.slice(1),
+    place: embedded ? (config.database.folder ?? 'memory') : placeOf(config.database.url),
+    name: embedded ? 'pglite' : new URL(config.database.url).pathname.slice(1),
     schema: { version, pending: pending.length, newer },
     administrators: version === null ? null : await countAdmins(store),
   };

@@ -32,6 +32,7 @@ export const GUIDES: readonly Guide[] = [
       `${zh}${/\w$/.test(zh) ? ' ' : ''}上线`,
     ),
   ),
+  guide('run', 'install', 'Install', '安装'),
   guide('run', 'operate', 'Operate', '运维手册'),
   guide('run', 'scale', 'Scale', '扩容'),
 ];

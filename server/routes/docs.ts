@@ -103,9 +103,11 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
   );
   return router;
 
-  async function pageOf({ slug, titles }: Guide, language: Language): Promise<string> {
+  async function pageOf({ slug, group, titles }: Guide, language: Language): Promise<string> {
     const text = Buffer.from((await readGuideFile(`${language}/${slug}.html`))!).toString('utf8');
-    const article = text.replaceAll(LAPTOP, publicUrl).replace(ERROR_INDEX_MARK, () => errorIndex(language));
+    // Guides about running the service mean its own machine, where a proxy or payctl calls it.
+    const here = group === 'run' ? LAPTOP : publicUrl;
+    const article = text.replaceAll(LAPTOP, here).replace(ERROR_INDEX_MARK, () => errorIndex(language));
     return guidePage({ language, address: guidePath(slug), title: titles[language], slug, article, explorer });
   }
 }

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, readdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { emptiedAtBoot } from '../../cli/commands/doctor/offline.ts';
 import { FakeFailure, fakeOffline } from './fakes/offline.ts';
 import { runPayctl, type RunOptions } from './payctl.ts';
 import { createDatabase } from '../support/database.ts';
@@ -323,15 +324,55 @@ test("doctor --offline reports a world-readable key of the database's client", a
   t.like(await secretFiles(t, folder, env), { status: 'ok', fix: null });
 });
 
+test('doctor --offline warns of a secret in memory that no credential store put there', async (t) => {
+  const folder = temporaryFolder(t, { master: 'x' });
+  const file = join(folder, 'master');
+  await chmod(file, 0o600);
+  const env = { PAY_SECURITY_MASTER_KEY_FILE: 'master' };
+  const inMemory = `/dev/sda1 / ext4 rw 0 0\ntmpfs ${folder} tmpfs rw 0 0\n`;
+  t.like(
+    await secretFiles(t, folder, env, inMemory),
+    { status: 'ok' },
+    'a mount of its own, as credential stores make',
+  );
+  const run = (path: string, mounts: string) => emptiedAtBoot(path, `/dev/sda1 / ext4 rw 0 0\n${mounts}`);
+  const tmpfs = 'tmpfs /run tmpfs rw 0 0\ntmpfs /dev/shm tmpfs rw 0 0\n';
+  t.is(run('/run/secrets/master', tmpfs), '/run');
+  t.is(run('/dev/shm/master', tmpfs), '/dev/shm');
+  t.is(run('/run/user/1000/master', `${tmpfs}tmpfs /run/user/1000 tmpfs rw 0 0\n`), '/run/user/1000');
+  t.is(run('/tmp/master', 'tmpfs /tmp tmpfs rw 0 0\n'), '/tmp');
+  t.is(run('/tmp/master', ''), undefined, 'a /tmp on the disk');
+  t.is(run('/etc/pay/secrets/master', tmpfs), undefined);
+  t.is(run('/running/master', tmpfs), undefined);
+  for (const mounted of ['/run/secrets', '/run/secrets/master', '/run/credentials/pay.service'])
+    t.is(run(`${mounted}/master`, `${tmpfs}ramfs ${mounted} ramfs ro 0 0\n`), undefined, mounted);
+  const shared = '/dev/shm';
+  const mounts = await readFile('/proc/mounts', 'utf8').catch(() => '');
+  if (!/^\S+ \/dev\/shm tmpfs /m.test(mounts)) return t.log('Not run: /dev/shm is no tmpfs here');
+  const place = await mkdtemp(join(shared, 'pay-test-'));
+  t.teardown(() => rm(place, { recursive: true }));
+  const lost = join(place, 'master');
+  await writeFile(lost, 'x', { mode: 0o600 });
+  const where = { PAY_SECURITY_MASTER_KEY_FILE: lost };
+  const found = await secretFiles(t, folder, where, mounts);
+  t.like(found, { status: 'degraded' });
+  t.regex(found?.detail ?? '', /is in memory \(\/dev\/shm\), which is emptied at every boot/);
+  t.regex(found?.fix ?? '', /^move it to a disk, for example to \/etc\/pay\/secrets\/master\b/);
+  const given = { ...where, CREDENTIALS_DIRECTORY: place };
+  t.like(await secretFiles(t, folder, given, mounts), { status: 'ok' }, 'systemd without a mount of its own');
+});
+
 async function secretFiles(
   t: ExecutionContext,
   folder: string,
   env: Record<string, string>,
+  mounts = '',
 ): Promise<Finding | undefined> {
   const { code, findings } = await examine(folder, env, {
     openOffline: async () => fakeOffline({ admins: ['alice'] }),
+    readMounts: async () => mounts,
   });
-  t.is(code, sick(findings).length === 0 ? 0 : 1);
+  t.is(code, findings.some(({ status }) => status === 'failed') ? 1 : 0);
   return findings.find(({ check }) => check === 'secret files');
 }
 

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { keyNames } from '../../config/schema.ts';
+import { loadConfig } from '../../config/load.ts';
+import { keyNames, keys } from '../../config/schema.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import { errorCodes, errorGroups, isErrorCode } from '../../server/error-codes/error-codes.ts';
 import { nextAttempt } from '../../server/events/deliver.ts';
@@ -18,6 +20,15 @@ import { program } from '../cli/examples.ts';
 import { guides, guideText, payctlLines } from './guide-text.ts';
 import { splitWords } from '../cli/payctl.ts';
 import { root, sourcesIn } from './sources.ts';
+
+/** The least that production demands. */
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  PAY_SERVER_PUBLIC_URL: 'https://pay.shop.example',
+  PAY_DATABASE_URL: 'postgres://pay@%2Frun%2Fpostgresql/pay',
+  PAY_JWT_SECRET_KEY: randomBytes(32).toString('base64'),
+  PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64'),
+};
 
 const slugs = GUIDES.map(({ slug }) => slug);
 const all = slugs.flatMap((slug) => LANGUAGES.map((language) => ({ slug, language, ...guideText(slug, language) })));
@@ -189,6 +200,42 @@ test('every code, kind, metric, event, key and path in the guides exists', async
     for (const [where, code = ''] of guide.markdown.matchAll(/\b[45]\d\d `([a-z_]+)`/g))
       t.true(isErrorCode(code), where);
   }
+});
+
+test('the guides about running the service state defaults as the schema has them, and every retention', (t) => {
+  const { server } = loadConfig({ env: PRODUCTION, cwd: '/' });
+  let stated = 0;
+  for (const guide of all.filter(({ slug }) => ['install', 'operate', 'scale'].includes(slug))) {
+    const where = (key: string) => `${nameOf(guide)}: ${key}`;
+    // `Section.Key` (default 10), `Section.Key`（默认 10）, or a table row | `Section.Key` | 10 |.
+    const inText = guide.markdown.matchAll(/`(\w+\.\w+)` ?[(（](?:default|默认) ([^)）]+)[)）]/g);
+    const inTables = guide.markdown.matchAll(/^\| `([A-Z]\w+\.[A-Z]\w+)` \| (\S+) \|/gm);
+    for (const [, key = '', value = ''] of [...inText, ...inTables]) {
+      t.is(value, String(keys[key as keyof typeof keys]?.fallback), where(key));
+      stated++;
+    }
+    for (const [, value = ''] of guide.markdown.matchAll(/`Server\.DrainSeconds` ?[(（]\D*(\d+)/g))
+      t.is(Number(value), server.drainSeconds, where('Server.DrainSeconds'));
+    if (guide.slug !== 'scale') continue;
+    const days = [...guide.markdown.matchAll(/^\| `(Retention\.\w+)` \| \d+ \|/gm)].map(([, key]) => key);
+    t.deepEqual(
+      days,
+      keyNames.filter((key) => key.startsWith('Retention.')),
+      nameOf(guide),
+    );
+  }
+  t.true(stated >= 26, String(stated));
+});
+
+test('the guide Install names the release of the package and the Node.js that it is tested with', (t) => {
+  const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+    version: string;
+    devDependencies: Record<string, string>;
+  };
+  const { markdown } = guideText('install', 'en');
+  t.true(markdown.includes(`node-linux-$ARCH@${devDependencies['node']}"`));
+  const releases = [...markdown.matchAll(/unified-payment-service-([\d.]+\d)/g)].map(([, release]) => release);
+  t.deepEqual([...new Set(releases)], [version]);
 });
 
 test('the configurations in the guides have known keys and valid values', (t) => {

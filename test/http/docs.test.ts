@@ -65,10 +65,11 @@ test.serial('a page has a tag for each language, and is not sent again to a read
   }
 });
 
-test.serial('samples contain the address of this service', async (t) => {
+test.serial('samples contain the address of this service, except for those of its own machine', async (t) => {
   const { html } = await read('/docs/simulator');
   t.true(html.includes(`${service.url}/api/v2/payment/pay`));
   t.notRegex(html, /127\.0\.0\.1:8080/);
+  t.true((await read('/docs/install')).html.includes('proxy_pass http://127.0.0.1:8080;'));
 });
 
 test.serial('the index of errors has every code, and each code has a page in each language', async (t) => {

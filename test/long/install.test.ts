@@ -8,7 +8,6 @@ import {
   realpathSync,
   rmSync,
   statSync,
-  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +17,7 @@ import { randomBytes, createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { builtFolder } from '../support/built.ts';
+import { builtFolder, clone, pack } from '../support/built.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { readDockerfile } from '../house/dockerfile.ts';
 import { root } from '../house/sources.ts';
@@ -176,34 +175,6 @@ Socket.prototype.connect = function (...args) {
   return connect.apply(this, args);
 };
 `;
-
-/** Copies the files of a clean clone, so that the package is built as for a release. */
-function clone(folder: string): string {
-  const at = join(folder, 'clone');
-  mkdirSync(at);
-  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
-  const names = [
-    'bin',
-    'cli',
-    'config',
-    'server',
-    'package.json',
-    'package-lock.json',
-    'tsconfig.json',
-    'tsconfig.build.json',
-  ];
-  for (const name of [...names, ...files.filter((file) => file.endsWith('.md'))])
-    cpSync(join(root, name), join(at, name), { recursive: true });
-  symlinkSync(join(root, 'node_modules'), join(at, 'node_modules'));
-  return at;
-}
-
-async function pack(at: string, to: string, ...flags: string[]): Promise<string> {
-  mkdirSync(to);
-  await run('npm', ['pack', '--pack-destination', to, ...flags], { cwd: at });
-  const [name = ''] = readdirSync(to);
-  return join(to, name);
-}
 
 /** Packs again, from a build of the same sources in another folder. */
 async function packBuilt(at: string, to: string): Promise<string> {

@@ -1,7 +1,8 @@
-import { execFileSync } from 'node:child_process';
-import { copyFileSync, readFileSync, symlinkSync } from 'node:fs';
+import { execFile, execFileSync } from 'node:child_process';
+import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { promisify } from 'node:util';
 import { keptFolder } from './kept.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -13,6 +14,35 @@ export function builtFolder(): Promise<string> {
     copyFileSync(join(root, 'package.json'), join(folder, 'package.json'));
     execFileSync(process.execPath, [join(root, 'bin/build.mjs'), join(folder, 'dist')]);
   });
+}
+
+/** Copies the files of a clean clone, so that the package is built as for a release. */
+export function clone(folder: string): string {
+  const at = join(folder, 'clone');
+  mkdirSync(at);
+  const { files } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { files: string[] };
+  const names = [
+    'bin',
+    'cli',
+    'config',
+    'server',
+    'package.json',
+    'package-lock.json',
+    'tsconfig.json',
+    'tsconfig.build.json',
+  ];
+  for (const name of [...names, ...files.filter((file) => file.endsWith('.md'))])
+    cpSync(join(root, name), join(at, name), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(at, 'node_modules'));
+  return at;
+}
+
+/** Makes the package of a clone in a new folder; returns its path. */
+export async function pack(at: string, to: string, ...flags: string[]): Promise<string> {
+  mkdirSync(to);
+  await promisify(execFile)('npm', ['pack', '--pack-destination', to, ...flags], { cwd: at });
+  const [name = ''] = readdirSync(to);
+  return join(to, name);
 }
 
 /** Packages that read files in their own folders. */

@@ -1,4 +1,5 @@
-import { resolve } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { basename, resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { readTextFile } from '../../files.ts';
@@ -28,8 +29,8 @@ const SECRET = /SecretKey|MasterKey|postgres(?:ql)?:\/\/[^/@\s"']+:[^@\s"']+@/;
 /** Finds the path of the private key that the service uses to log in to PostgreSQL. */
 const CLIENT_KEY = /[?&]sslkey=([^&\s"']+)/g;
 
-/** Checks that files with secrets are not readable for all users. */
-export async function checkServerFiles({ terminal }: Context, flags: OfflineFlags): Promise<Finding[]> {
+/** Checks that files with secrets are not readable for all users, and are still there after the next boot. */
+export async function checkServerFiles({ terminal, readMounts }: Context, flags: OfflineFlags): Promise<Finding[]> {
   const { cwd, env } = terminal;
   const file = resolve(cwd, flags.config ?? env['PAY_CONFIG'] ?? 'config/local.toml');
   const named = Object.entries(env).filter(([name, value]) => /^PAY_.*_FILE$/.test(name) && value);
@@ -41,9 +42,40 @@ export async function checkServerFiles({ terminal }: Context, flags: OfflineFlag
   for (const path of paths)
     if ((await openTo(path, 0o007)) !== 0)
       return [failed('secret files', `${path} contains a secret and is accessible to all users`, `chmod o= ${path}`)];
+  const mounts = await readMounts();
+  const store = env['CREDENTIALS_DIRECTORY'];
+  for (const path of paths.filter((one) => !store || !one.startsWith(`${store}/`))) {
+    const place = emptiedAtBoot(await realpath(path).catch(() => path), mounts);
+    if (place !== undefined)
+      return [
+        degraded(
+          'secret files',
+          `${path} is in memory (${place}), which is emptied at every boot; without the master key every channel secret is lost`,
+          `move it to a disk, for example to /etc/pay/secrets/${basename(path)}, and set its new path`,
+        ),
+      ];
+  }
   return [
     ok('secret files', paths.length === 0 ? 'no secrets in files' : `${paths.length}, not accessible to other users`),
   ];
+}
+
+/**
+ * Directories that systems keep in memory. Stores of credentials use tmpfs too, but mount their own, such as /run/credentials/UNIT of
+ * systemd or /run/secrets of Docker and Kubernetes, and fill it again at every start.
+ */
+const IN_MEMORY = /^(\/run(\/user\/\d+)?|\/dev\/shm|\/tmp)$/;
+
+/** Returns the mount point in memory that a file is on and that nothing fills again after a boot; undefined for every other place. */
+export function emptiedAtBoot(path: string, mounts: string): string | undefined {
+  const [, place = '', kind = ''] =
+    mounts
+      .split('\n')
+      .map((line) => line.split(' ').map((word) => word.replace(/\\040/g, ' ')))
+      .filter(([, at = '-']) => path === at || path.startsWith(at === '/' ? at : `${at}/`))
+      .toSorted(([, a = ''], [, b = '']) => a.length - b.length)
+      .at(-1) ?? [];
+  return /^(tmpfs|ramfs)$/.test(kind) && IN_MEMORY.test(place) ? place : undefined;
 }
 
 /** Checks the configuration and the database directly, without requests to the service. */
