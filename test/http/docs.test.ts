@@ -245,7 +245,7 @@ const QUESTIONS = [
   {
     question: 'How do I verify a webhook?',
     page: '/docs/webhooks',
-    en: /verify-the-signature[^]*timingSafeEqual/,
+    en: /verify-the-signature[^]*verifyWebhook/,
     zh: /验签/,
   },
   {
