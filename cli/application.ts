@@ -103,7 +103,8 @@ export function createApplicationLogin(
     const granted = await grantToken(api, credentials, now());
     tokens.unshift(granted.token);
     tokens.splice(3);
-    await kept?.keep(granted);
+    // Without a stored token, the next run only requests another one.
+    await kept?.keep(granted).catch(() => {});
     return hold(granted, true);
   };
   const fresh = (): Promise<Held> => {

@@ -110,10 +110,11 @@ for your own.
 Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
 only to the server that issued them. The login of an application also stores its
 secret there, to renew the token; payctl logout removes both. event listen keeps
-its signing secrets in listen-secrets.json. Over plain HTTP, passwords, secrets and
-tokens are sent only to this machine, unless --allow-http is given; a context
-created with --allow-http stores it. Files and directories that other users can
-change, and tokens that they can read, are refused. --debug redacts secrets.
+its signing secrets in listen-secrets.json. Over plain HTTP, passwords, secrets
+and tokens are sent only to this machine, unless --allow-http is given; a
+context created with --allow-http stores it. Files and directories that other
+users can change, and tokens that they can read, are refused. --debug redacts
+secrets.
 `;
 
 const BOOTSTRAP = `Bootstrap

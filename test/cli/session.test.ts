@@ -297,6 +297,7 @@ test('the token of an application is kept, and renewed before its end, after a 4
   t.is(lastToken(place), 'Bearer token-2');
   t.is((await get(new Date('2026-11-21T07:05:30.000Z'))).code, 0);
   t.is(tokensGiven(place), 2, 'the new token is kept');
+  t.regex((await place.payctl(['context', 'list', '--fields', 'user'])).stdout, /^app_1$/m);
   for (const refusal of [
     problem(401, 'unauthenticated', 'The token was revoked.'),
     problem(403, 'insufficient_scope', 'The scope payment:read is required.'),
