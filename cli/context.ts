@@ -139,14 +139,11 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const print = createPrint(terminal, flags);
   const prompts = overrides.prompts ?? createPrompts(terminal);
   const application = once(() => findApplication(terminal, sessions, target));
-  const tokens = client(
-    serverOfTarget,
-    async () => ({}),
-    async () => ((await application())?.source === 'context' ? loginHint() : CHECK_CREDENTIALS),
-  );
+  const checkHint = async (): Promise<string> => CHECK_CREDENTIALS;
+  const tokens = (hint: () => Promise<string>): ApiClient => client(serverOfTarget, async () => ({}), hint);
   const apiOf: Context['apiOf'] = (credentials) => {
-    const { headers, renew } = createApplicationLogin(tokens, credentials, terminal.now);
-    return client(serverOfTarget, headers, async () => CHECK_CREDENTIALS, { renew });
+    const { headers, renew } = createApplicationLogin(tokens(checkHint), credentials, terminal.now);
+    return client(serverOfTarget, headers, checkHint, { renew });
   };
   const admin = createOwnLogin({ terminal, prompts, sessions, target, apiAs, run });
   const login = once(async () => {
@@ -161,10 +158,12 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
         keep: ({ token, expiresAt }: Granted) =>
           sessions.saveSession(name, { ...session, token, expiresAt: expiresAt.toISOString() }),
       };
-    return createApplicationLogin(tokens, await acting.credentials(), terminal.now, kept || undefined);
+    const api = tokens(session ? loginHint : checkHint);
+    return createApplicationLogin(api, await acting.credentials(), terminal.now, kept || undefined);
   });
+  // A login that cannot be read must not replace the error for which the hint is.
   const hint = async (): Promise<string> =>
-    (await application())?.source === 'environment' ? CHECK_CREDENTIALS : loginHint();
+    (await application().catch(() => undefined))?.source === 'environment' ? CHECK_CREDENTIALS : loginHint();
   const api: ApiClient = client(serverOfTarget, async () => (await login()).headers(), hint, {
     renew: async (status) => (await login()).renew(status),
     confirm: admin.confirm,

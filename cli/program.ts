@@ -64,10 +64,18 @@ function createRoot(out: Sink, context: ContextOf): Command {
   return addGlobalFlags(program);
 }
 
-/** Refuses an application at once, before the command prompts for anything. An offline command needs no login. */
+/**
+ * Refuses an application at once, before the command prompts for anything. An offline command needs no login. A login
+ * that cannot be read is reported by the command itself, as `doctor` does.
+ */
 async function refuseApplication(command: Command, context: ContextOf): Promise<void> {
   if (loginOf(command) !== 'administrator' || command.opts()['offline'] === true) return;
-  const application = await context().application();
+  const application = await context()
+    .application()
+    .catch((error: unknown) => {
+      if (error instanceof UsageError) throw error;
+      return undefined;
+    });
   if (application) throw administratorNeeded(application);
 }
 
