@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from './context.ts';
 import { UsageError } from './errors.ts';
-import { changes, examples, list } from './options.ts';
+import { changes, examples, list, needs } from './options.ts';
 import {
   type Editable,
   type Field,
@@ -32,6 +32,8 @@ export interface Action {
   body?: Row;
   /** Adds flags that are not fields of the request body. */
   flags?: (command: Command) => unknown;
+  /** Whether an application can use the subcommand, too. If so, `request` chooses the path. */
+  merchants?: boolean;
   /** HTTP method; POST by default. */
   method?: Change['method'];
   /** Last segment of the API path, after the id; by default the name of the subcommand. */
@@ -52,6 +54,7 @@ export interface Action {
 export function addAction(noun: Command, context: ContextOf, resource: Resource, action: Action): void {
   const { verb, words, lines, id, fields = [], money = false } = action;
   const command = noun.command(verb).description(words);
+  if (action.merchants) needs(command, 'any');
   if (id !== false) command.argument(`<${resource.idName}>`, id);
   if (resource.inProject) projectFlag(command);
   addFields(command, fields);

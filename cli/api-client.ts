@@ -65,8 +65,11 @@ export interface ClientSetup {
    * terminal.
    */
   confirm?(refusal: CliError): Promise<() => Promise<void>>;
-  /** Loads a newer token after a 401. Returns false if the session file has no newer token. */
-  renew?(): Promise<boolean>;
+  /**
+   * Looks for another token after a 401, or after a 403 for a missing scope. Returns false if there is none; otherwise
+   * the request is repeated, because a refused request changed nothing.
+   */
+  renew?(status: number): Promise<boolean>;
   /** Whether tokens and passwords may be sent over plain HTTP. Called only for a server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
@@ -106,13 +109,14 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   };
 
   const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
-  /** After a 401 repeats the request once, because another payctl process may have renewed the session. */
   const renewing = async <T>(request: Call, send: () => Promise<T>): Promise<T> => {
     try {
       return await send();
     } catch (error) {
-      const isOver = error instanceof CliError && error.options.status === 401 && !request.anonymous;
-      if (!isOver || !(await setup.renew?.())) throw error;
+      if (!(error instanceof CliError) || request.anonymous) throw error;
+      const { status = 0 } = error.options;
+      const isRefused = status === 401 || error.code === 'insufficient_scope';
+      if (!isRefused || !(await setup.renew?.(status))) throw error;
       return send();
     }
   };
@@ -198,9 +202,10 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
   };
 }
 
-/** Whether the request contains a token or cookie (in a header), or the password of a login (in the body). */
+/** Whether the request contains a token or cookie (in a header), or a password or token (in the body). */
 function holdsCredential(headers: Record<string, string>, body: unknown): boolean {
-  return 'authorization' in headers || 'cookie' in headers || asRow(body)?.['password'] !== undefined;
+  const { password, token } = asRow(body) ?? {};
+  return 'authorization' in headers || 'cookie' in headers || password !== undefined || token !== undefined;
 }
 
 function lengthOf(body: string | Uint8Array | StreamedBody): number {
@@ -288,7 +293,7 @@ const HINTS: Readonly<Record<string, string>> = {
   order_already_paid: 'payctl refund create <orderNo>',
   order_not_paid: 'payctl order get <orderNo>',
   refund_exceeds_refundable: 'payctl order get <orderNo>',
-  refund_in_progress: 'payctl refund list --order <orderNo>',
+  refund_in_progress: 'payctl order get <orderNo>',
   refunds_blocked: 'payctl exception list --order <orderNo>',
   in_use: 'disable it instead',
   project_disabled: 'payctl project list',
@@ -304,12 +309,24 @@ function readProblem(answer: RefusedAnswer, where: { login: string }): CliError 
   const retryAfter = seconds(answer.headers['retry-after']);
   return new CliError(code, exitCodeFor(answer.status), channelWords(message, body['channel']), {
     status: answer.status,
-    hint: hintFor(answer.status, firstText(body['hint'], HINTS[code]), retryAfter, where.login),
+    hint: hintFor(
+      answer.status,
+      firstText(body['hint'], scopeHint(code, answer), HINTS[code]),
+      retryAfter,
+      where.login,
+    ),
     ...(retryAfter === undefined ? {} : { retryAfter }),
     requestId: firstText(body['requestId'], answer.headers['x-request-id']),
     fields: readFields(body['errors']),
     extra: extras(body),
   });
+}
+
+/** Names the missing scope (RFC 6750 §3). Only an administrator can grant it. */
+function scopeHint(code: string, { headers }: RefusedAnswer): string | undefined {
+  const [, scope] = /scope="([\w:]+)"/.exec(headers['www-authenticate'] ?? '') ?? [];
+  if (code !== 'insufficient_scope' || scope === undefined) return undefined;
+  return `an administrator adds the scope ${scope} to those of the application: payctl app update CLIENT_ID --scope …`;
 }
 
 /** The simulator puts the error document into the property `error`; the service sends it as the whole body. */

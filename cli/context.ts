@@ -2,12 +2,20 @@ import type { Command } from 'commander';
 import { resolve } from 'node:path';
 import type { PayWay } from '../server/domain.ts';
 import type { ServerInput } from '../server/main.ts';
-import { type ApiClient, createApiClient } from './api-client.ts';
+import { type ApiClient, type ClientSetup, createApiClient } from './api-client.ts';
+import {
+  CHECK_CREDENTIALS,
+  type ActingApplication,
+  type Credentials,
+  type Granted,
+  createApplicationLogin,
+  findApplication,
+} from './application.ts';
 import { readAuthorities, readTextFile } from './files.ts';
 import { createTrace } from './http.ts';
 import type { Offline, OfflineInput } from '../server/offline/port.ts';
 import { type OutputFlags, type Print, createPrint } from './output.ts';
-import { type OwnLogin, createOwnLogin, loginCommand } from './own-login.ts';
+import { createOwnLogin, loginCommand } from './own-login.ts';
 import { type Prompts, createPrompts } from './prompts.ts';
 import { type ChangeFlags, type MakeChange, createGuard } from './safety.ts';
 import { type SessionStore, configFolder, openSessions } from './session.ts';
@@ -32,6 +40,8 @@ export interface Context {
   /** Makes every change of data: prints the server, asks for confirmation, handles --dry-run, sends the request. */
   readonly change: MakeChange;
   target(): Promise<Target>;
+  /** The application as which commands act; undefined for an administrator. */
+  application(): Promise<ActingApplication | undefined>;
   /** Facts for error messages: the server, the last completed change, and the flags of the change in progress. */
   readonly run: { target?: Target; completedChange?: string; changeFlags?: ChangeFlags };
   /** `openOffline`, `startServer` and `runSimulator` replace the server's code in tests; undefined otherwise. */
@@ -44,8 +54,10 @@ export interface Context {
   readonly retryPause: (tries: number) => number;
   /** Creates a client that sends the headers from `authorize` instead of the saved token. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
-  /** Creates a client for another server. The client sends no token. */
-  apiAt(server: string): ApiClient;
+  /** Creates a client that acts as an application. */
+  apiOf(credentials: Credentials): ApiClient;
+  /** Creates a client for another server. The client sends no token. `hint` is the advice after a 401. */
+  apiAt(server: string, hint?: string): ApiClient;
   /** Whether tokens and passwords may be sent over plain HTTP. Called only for a server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
@@ -104,7 +116,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     server: () => Promise<string>,
     authorize: () => Promise<Record<string, string>>,
     hint: () => Promise<string>,
-    login?: Pick<OwnLogin, 'renew' | 'confirm'>,
+    login?: Pick<ClientSetup, 'renew' | 'confirm'>,
   ): ApiClient =>
     createApiClient({
       server,
@@ -121,16 +133,44 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const serverOfTarget = async (): Promise<string> => (await target()).server;
   const loginHint = async (): Promise<string> => loginCommand(await target());
   const apiAs: Context['apiAs'] = (authorize) => client(serverOfTarget, once(authorize), loginHint);
-  const apiAt: Context['apiAt'] = (server) =>
+  const apiAt: Context['apiAt'] = (server, hint = 'check the username and password') =>
     client(
       async () => cleanServer(server),
       async () => ({}),
-      async () => 'check the username and password',
+      async () => hint,
     );
   const print = createPrint(terminal, flags);
   const prompts = overrides.prompts ?? createPrompts(terminal);
-  const login = createOwnLogin({ terminal, prompts, sessions, target, apiAs, run });
-  const api: ApiClient = client(serverOfTarget, login.headers, loginHint, login);
+  const application = once(() => findApplication(terminal, sessions, target));
+  const checkHint = async (): Promise<string> => CHECK_CREDENTIALS;
+  const tokens = (hint: () => Promise<string>): ApiClient => client(serverOfTarget, async () => ({}), hint);
+  const apiOf: Context['apiOf'] = (credentials) => {
+    const { headers, renew } = createApplicationLogin(tokens(checkHint), credentials, terminal.now);
+    return client(serverOfTarget, headers, checkHint, { renew });
+  };
+  const admin = createOwnLogin({ terminal, prompts, sessions, target, apiAs, run });
+  const login = once(async () => {
+    const acting = await application();
+    if (!acting) return admin;
+    const { context: name } = await target();
+    const { session } = acting;
+    const kept = session &&
+      name !== null && {
+        token: session.token,
+        expiresAt: new Date(session.expiresAt),
+        keep: ({ token, expiresAt }: Granted) =>
+          sessions.saveSession(name, { ...session, token, expiresAt: expiresAt.toISOString() }),
+      };
+    const api = tokens(session ? loginHint : checkHint);
+    return createApplicationLogin(api, await acting.credentials(), terminal.now, kept || undefined);
+  });
+  // A login that cannot be read must not replace the error for which the hint is.
+  const hint = async (): Promise<string> =>
+    (await application().catch(() => undefined))?.source === 'environment' ? CHECK_CREDENTIALS : loginHint();
+  const api: ApiClient = client(serverOfTarget, async () => (await login()).headers(), hint, {
+    renew: async (status) => (await login()).renew(status),
+    confirm: admin.confirm,
+  });
   const change = createGuard({ terminal, print, prompts, api, target, run });
   return {
     flags,
@@ -141,6 +181,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     api,
     change,
     target,
+    application,
     run,
     openOffline: overrides.openOffline,
     startServer: overrides.startServer,
@@ -148,6 +189,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     readMounts: overrides.readMounts ?? (() => readTextFile('/proc/mounts').catch(() => '')),
     retryPause: overrides.retryPause ?? retryPause,
     apiAs,
+    apiOf,
     apiAt,
     allowsHttp,
     authorities,

@@ -1,3 +1,4 @@
+import type { Login } from './options.ts';
 import { type Style, displayWidth, padTo, wrap } from './terminal-text.ts';
 import { widest } from './values.ts';
 
@@ -18,6 +19,7 @@ interface CommandPage {
   args: Rows;
   verbs: Rows;
   flags: Rows;
+  login: Login;
 }
 
 export type HelpPage = RootPage | CommandPage;
@@ -44,6 +46,7 @@ function rootLines({ description, names, groups, flags }: RootPage, style: Style
         [
           ['payctl help <command>', 'examples and flags of a command'],
           ['payctl help <topic>', 'environment, exit-codes, output, secrets, bootstrap'],
+          ['*', 'also for merchants, with the credentials of an application: payctl login --client-id ID'],
         ],
         undefined,
         columns,
@@ -63,12 +66,26 @@ function commandLines(page: CommandPage, style: Style, columns: number): string[
       page.examples.map((line) => `  ${style('dim', '$')} ${breakCommand(line, columns - 6)}`),
     ),
     ...section(style, 'Usage', [`  ${page.usage}`]),
+    ...section(style, 'Login', loginLines(page, columns)),
     ...table('Arguments', page.args),
     ...table('Verbs', page.verbs),
     ...table('Flags', page.flags),
     '',
     style('dim', 'Global flags (-C, -o, --json, --fields, -q, --debug …): payctl --help'),
   ];
+}
+
+const LOGIN: Readonly<Record<Login, string>> = {
+  administrator: 'administrator',
+  any: 'administrator, or merchant with the credentials of an application',
+  application: 'merchant, with the credentials of an application',
+  none: 'not needed',
+};
+
+function loginLines({ login, verbs }: CommandPage, columns: number): string[] {
+  const some = 'administrator; verbs with * also merchant, with the credentials of an application';
+  const text = login === 'any' && verbs.length > 0 ? some : LOGIN[login];
+  return wrap(text, columns - 2).map((line) => `  ${line}`);
 }
 
 /** Wraps a long command line before a flag, with `\`, so that the operator can still copy the command. */

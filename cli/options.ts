@@ -139,6 +139,24 @@ export function given(options: Row, names: readonly string[]): Row {
   return Object.fromEntries(names.filter((name) => options[name] !== undefined).map((name) => [name, options[name]]));
 }
 
+/** The login that a command needs: an administrator's, an application's, either of them, or none. */
+export type Login = 'administrator' | 'application' | 'any' | 'none';
+
+const logins = new WeakMap<Command, Login>();
+
+/** Sets the login that a command needs; for a noun with verbs, `any` means that some of its verbs need no administrator. */
+export function needs(command: Command, login: Login): Command {
+  logins.set(command, login);
+  return command;
+}
+
+/** The login that a command needs. A verb that sets none needs an administrator, unless its noun needs no login. */
+export function loginOf(command: Command): Login {
+  const own = logins.get(command);
+  if (own !== undefined) return own;
+  return command.parent && loginOf(command.parent) === 'none' ? 'none' : 'administrator';
+}
+
 const shown = new WeakMap<Command, readonly string[]>();
 
 /** Sets the examples in the help of a command. A test runs each example. */

@@ -187,7 +187,8 @@ export async function findToken(terminal: Terminal, sessions: SessionStore, targ
   return (await environmentToken(terminal, target)) ?? (await sessionToken(terminal, sessions, target));
 }
 
-function hasOwnToken(env: Terminal['env']): boolean {
+/** Whether the environment has an administrator's token. */
+export function hasOwnToken(env: Terminal['env']): boolean {
   return Boolean(env['PAYCTL_TOKEN'] || env['PAYCTL_TOKEN_FILE']);
 }
 

@@ -1,16 +1,17 @@
 import { Command, CommanderError, Option } from 'commander';
+import { administratorNeeded } from './application.ts';
 import { type Noun, nouns } from './commands/index.ts';
 import type { ContextOf, DescribedTree } from './context.ts';
 import { UsageError } from './errors.ts';
 import { type HelpPage, MOST_COLUMNS, helpText } from './help.ts';
-import { choice, examplesOf, integer, list } from './options.ts';
+import { choice, examplesOf, integer, list, loginOf, needs } from './options.ts';
 import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
 import { packageVersion } from './version.ts';
 
 /** Builds the parser. Only commands that appear in `argv` are loaded; the others have just a name and a summary. */
 export async function buildProgram(argv: readonly string[], out: Sink, context: ContextOf): Promise<Command> {
-  const program = createRoot(out);
+  const program = createRoot(out, context);
   const tree: DescribedTree = (words) => (words ? buildProgram(words, out, runsNothing) : buildWholeProgram(out));
   for (const noun of nouns) {
     const command = addNoun(program, noun);
@@ -39,15 +40,18 @@ export async function buildWholeProgram(out: Sink): Promise<Command> {
 function addNoun(program: Command, noun: Noun): Command {
   const command = program.command(noun.name).summary(noun.summary).helpGroup(noun.group);
   if (noun.plural !== undefined) command.alias(noun.plural);
-  return command;
+  return needs(command, noun.login ?? 'administrator');
 }
 
-function createRoot(out: Sink): Command {
+function createRoot(out: Sink, context: ContextOf): Command {
   const program = new Command('payctl')
     .description('payctl operates the payment service from a terminal or a script.')
     .exitOverride()
     .helpCommand(false)
-    .hook('preAction', (_program, command) => stripNouns(command))
+    .hook('preAction', async (_program, command) => {
+      stripNouns(command);
+      await refuseApplication(command, context);
+    })
     .helpOption('-h, --help', 'show help')
     .configureHelp({
       formatHelp: (command) => helpText(helpPage(command), out.style, Math.min(out.columns, MOST_COLUMNS)),
@@ -58,6 +62,21 @@ function createRoot(out: Sink): Command {
     throw new CommanderError(0, 'commander.version', '');
   });
   return addGlobalFlags(program);
+}
+
+/**
+ * Refuses an application at once, before the command prompts for anything. An offline command needs no login. A login
+ * that cannot be read is reported by the command itself, as `doctor` does.
+ */
+async function refuseApplication(command: Command, context: ContextOf): Promise<void> {
+  if (loginOf(command) !== 'administrator' || command.opts()['offline'] === true) return;
+  const application = await context()
+    .application()
+    .catch((error: unknown) => {
+      if (error instanceof UsageError) throw error;
+      return undefined;
+    });
+  if (application) throw administratorNeeded(application);
 }
 
 function addGlobalFlags(program: Command): Command {
@@ -120,8 +139,11 @@ export function helpPage(command: Command): HelpPage {
     const groups = Map.groupBy(children, (child) => child.helpGroup() || 'Other');
     return {
       description: command.description(),
-      names: command.commands.map((child) => child.name()),
-      groups: [...groups].map(([title, commands]) => [title, commands.map((child) => [child.name(), child.summary()])]),
+      names: command.commands.map(markedName),
+      groups: [...groups].map(([title, commands]) => [
+        title,
+        commands.map((child) => [markedName(child), child.summary()]),
+      ]),
       flags: rows,
     };
   }
@@ -132,9 +154,15 @@ export function helpPage(command: Command): HelpPage {
     args: command.registeredArguments
       .filter((argument) => argument.description !== '')
       .map((argument) => [argument.name(), argument.description]),
-    verbs: children.map((verb) => [verb.name(), verb.summary() || verb.description()]),
+    verbs: children.map((verb) => [markedName(verb), verb.summary() || verb.description()]),
+    login: loginOf(command),
     flags: rows,
   };
+}
+
+/** Help marks the commands that an application can use, too. */
+function markedName(command: Command): string {
+  return /^(any|application)$/.test(loginOf(command)) ? `${command.name()} *` : command.name();
 }
 
 function usage(command: Command): string {

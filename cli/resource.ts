@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { Query } from './api-client.ts';
+import { administratorNeeded } from './application.ts';
 import type { Context, ContextOf } from './context.ts';
 import { UsageError } from './errors.ts';
-import { choice, examples, paged } from './options.ts';
+import { choice, examples, needs, paged } from './options.ts';
 import type { Row, View } from './values.ts';
 import { type WatchFlags, isDrawn, watch } from './watch.ts';
 
@@ -109,6 +110,17 @@ export interface Resource {
   /** Whether the rows belong to a project, so that commands take --project. */
   inProject?: boolean;
   filters?: readonly Field[];
+  own?: OwnRows;
+}
+
+/** The rows of an application in the merchant API. */
+interface OwnRows {
+  /** Path of the list; absent if there is none. */
+  list?: string;
+  /** Path before the id of one row; absent if a row cannot be requested. */
+  get?: string;
+  /** Names of the filters that the list has. */
+  filters?: readonly string[];
 }
 
 export interface Editable extends Resource {
@@ -139,13 +151,25 @@ export function addList(
   lines: readonly string[],
   words = `List ${resource.plural}, newest first.`,
 ): void {
-  const { path, view, filters = [] } = resource;
+  const { view, filters = [] } = resource;
   const command = noun.command('list').description(words);
+  if (resource.own?.list !== undefined) needs(command, 'any');
   addFields(command, filters);
   if (resource.inProject) projectFlag(command);
-  examples(paged(command), ...lines).action((flags: Options) =>
-    printList(context(), path, { ...queryOf(flags, filters), ...projectQuery(resource, flags) }, view, flags),
-  );
+  examples(paged(command), ...lines).action(async (flags: Options) => {
+    const query = { ...queryOf(flags, filters), ...projectQuery(resource, flags) };
+    await printList(context(), await listPath(context(), resource, query), query, view, flags);
+  });
+}
+
+/** The path of a list for the login in use. Throws if an application uses a filter that only administrators have. */
+export async function listPath({ application }: Context, resource: Resource, query: Query): Promise<string> {
+  const { own, path, filters = [] } = resource;
+  const acting = own?.list === undefined ? undefined : await application();
+  if (own?.list === undefined || !acting) return path;
+  const extra = filters.find(({ name }) => query[name] !== undefined && !own.filters?.includes(name));
+  if (extra) throw administratorNeeded(acting, `--${flagOf(extra)}`);
+  return own.list;
 }
 
 /** Adds the subcommand `get`, which prints one object of a resource. */
@@ -157,10 +181,14 @@ export function addGet(
   words = `Show one ${resource.noun}.`,
 ): void {
   const command = noun.command('get').description(words).argument(`<${resource.idName}>`);
+  const own = resource.own?.get;
+  if (own !== undefined) needs(command, 'any');
   if (resource.inProject) projectFlag(command);
   examples(command, ...lines).action(async (id: string, flags: Options) => {
-    const { api, print } = context();
-    await print.item(await api.get(rowPath(resource, id), projectQuery(resource, flags)), resource.view);
+    const { api, application, print } = context();
+    const isOwn = own !== undefined && (await application()) !== undefined;
+    const path = isOwn ? `${own}/${segment(id)}` : rowPath(resource, id);
+    await print.item(await api.get(path, projectQuery(resource, flags)), resource.view);
   });
 }
 

@@ -24,6 +24,8 @@ export interface SavedContext {
    */
   isGuess?: true;
   user?: string;
+  /** The application that logged in last; absent for an administrator. */
+  clientId?: string;
   /** Whether tokens and passwords may be sent over plain HTTP. Has an effect only for a server on another machine. */
   allowHttp?: boolean;
   /** File with the certificate authorities that sign the server's certificate. */
@@ -48,6 +50,8 @@ export interface Session {
   secondFactor?: boolean;
   token: string;
   expiresAt: string;
+  /** Set for the login of an application: the credentials with which payctl renews the token. */
+  app?: { clientId: string; secret: string };
 }
 
 /**
@@ -83,6 +87,11 @@ export interface SessionStore {
   /** The newest audit log hash at the last successful verification of this server; undefined before the first one. */
   auditTip(server: string): Promise<KeptTip | undefined>;
   keepAuditTip(server: string, tip: KeptTip): Promise<void>;
+  /**
+   * The secret with which `event listen` signs, by server and application. The first time, and if `isNew` is true, the
+   * secret that `make` returns is stored.
+   */
+  listenSecret(key: string, make: () => string, isNew: boolean): Promise<string>;
   /** Removes the session of a context. Returns whether there was a session. */
   removeSession(context: string): Promise<boolean>;
 }
@@ -95,6 +104,7 @@ export function openSessions(folder: string): SessionStore {
   const contextsFile = join(folder, 'contexts.json');
   const credentialsFile = join(folder, 'credentials.json');
   const tipsFile = join(folder, 'audit-tips.json');
+  const listenFile = join(folder, 'listen-secrets.json');
   const read = async (path: string, bits: number): Promise<Record<string, unknown>> => {
     await refuseSharedFolder(folder);
     return readJson(path, bits);
@@ -145,6 +155,21 @@ export function openSessions(folder: string): SessionStore {
         const tips = { ...(await readTips()), [server]: tip };
         await replaceFile(tipsFile, toJson({ version: 1, tips }));
       }),
+    async listenSecret(key, make, isNew) {
+      const readSecrets = async (): Promise<Record<string, string>> => {
+        const stored = await read(listenFile, OPEN_TO_OTHERS);
+        return { ...(stored['secrets'] as Record<string, string> | undefined) };
+      };
+      const known = isNew ? undefined : own(await readSecrets(), key);
+      if (known !== undefined) return known;
+      let secret = '';
+      await change(async () => {
+        const secrets = await readSecrets();
+        secret = (isNew ? undefined : own(secrets, key)) ?? make();
+        await replaceFile(listenFile, toJson({ version: 1, secrets: { ...secrets, [key]: secret } }));
+      });
+      return secret;
+    },
     async removeSession(context) {
       if (!own(await readSessions(), context)) return false;
       await changeSessions((sessions) => void delete sessions[context]);

@@ -25,6 +25,12 @@ type Env = Record<string, string | undefined>;
 
 /** Chooses the server by flag, environment, current context or default. Throws UsageError for an unknown context. */
 export function chooseTarget(flags: TargetFlags, env: Env, known: Contexts): Target {
+  const target = chooseServerOf(flags, env, known);
+  const user = env['PAYCTL_CLIENT_ID'];
+  return user ? { ...target, user, sources: { ...target.sources, user: 'PAYCTL_CLIENT_ID' } } : target;
+}
+
+function chooseServerOf(flags: TargetFlags, env: Env, known: Contexts): Target {
   const named = chooseContext(flags, env, known);
   const direct = chooseServer(flags, env, named !== undefined && named.source === '--context');
   if (direct) return directTarget(direct, named, known);
@@ -95,12 +101,12 @@ function contextTarget(name: string, saved: SavedContext, serverSource: string, 
     server: cleanServer(saved.server),
     origin: originOf(saved.server, `context ${name}`),
     label: saved.label,
-    user: saved.user ?? null,
+    user: saved.clientId ?? saved.user ?? null,
     sources: {
       server: serverSource,
       context: contextSource,
       label: `context ${name}`,
-      user: saved.user ? `context ${name}` : 'none',
+      user: (saved.clientId ?? saved.user) ? `context ${name}` : 'none',
     },
   };
 }

@@ -8,15 +8,20 @@ const ENVIRONMENT = `Environment
   PAYCTL_TIMEOUT       seconds to wait for a response (flag: --timeout)
   PAYCTL_CONFIG_DIR    directory of contexts.json and credentials.json
   PAYCTL_SIMULATOR     URL of the simulator (flag: --simulator)
-  PAYCTL_CLIENT_ID     application of payctl mcp (flag: --client-id)
+  PAYCTL_CLIENT_ID     application to act as; its secret is sent only to
+                       PAYCTL_SERVER or --server; not with PAYCTL_TOKEN
   PAYCTL_CLIENT_SECRET        its secret
-  PAYCTL_CLIENT_SECRET_FILE   file with its secret (flag: --client-secret-file)
+  PAYCTL_CLIENT_SECRET_FILE   file with its secret
   CI                   never prompt (flag: --no-input)
   NO_COLOR FORCE_COLOR TERM=dumb   color (flag: --color, which takes precedence)
   NODE_EXTRA_CA_CERTS  PEM file of additional authorities (flag: --ca-file,
                        which login and context add store in the context)
   NODE_USE_ENV_PROXY=1 use HTTPS_PROXY, HTTP_PROXY and NO_PROXY; otherwise they
                        are ignored; connections to this machine use no proxy
+
+A merchant needs only the credentials of an application: these variables, or
+payctl login --client-id ID --client-secret-file F. payctl --help marks the
+commands that work with them.
 
 Precedence: flag, environment variable, context, default. To see the values in
 use and their sources, run payctl config explain.
@@ -103,10 +108,13 @@ accepts --password-file F, and --code-file F or --code-secret-file F. If
 for your own.
 
 Tokens are stored in credentials.json (mode 0600, directory 0700) and are sent
-only to the server that issued them. Over plain HTTP, passwords, secrets and
-tokens are sent only to this machine, unless --allow-http is given; a context
-created with --allow-http stores it. Files and directories that other users can
-change, and tokens that they can read, are refused. --debug redacts secrets.
+only to the server that issued them. The login of an application also stores its
+secret there, to renew the token; payctl logout removes both. event listen keeps
+its signing secrets in listen-secrets.json. Over plain HTTP, passwords, secrets
+and tokens are sent only to this machine, unless --allow-http is given; a
+context created with --allow-http stores it. Files and directories that other
+users can change, and tokens that they can read, are refused. --debug redacts
+secrets.
 `;
 
 const BOOTSTRAP = `Bootstrap

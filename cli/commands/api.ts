@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import type { Answer, ApiClient, Call, Query } from '../api-client.ts';
+import { administratorNeeded } from '../application.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { readTextFile } from '../files.ts';
@@ -27,7 +28,7 @@ interface ApiFlags {
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Call any API endpoint and print the response as JSON, as the logged-in administrator or, with --app, as an application.',
+      'Call any API endpoint and print the response as JSON, with the login in use or, with --app, as an application.',
     )
     .argument('<path>')
     .addOption(
@@ -74,6 +75,8 @@ async function run(context: Context, path: string, flags: ApiFlags): Promise<voi
       'The path must begin with a single slash; choose the server with -C or --server.',
       'payctl api /api/v1/orders',
     );
+  const acting = flags.app === undefined && path.startsWith('/api/v1/') ? await context.application() : undefined;
+  if (acting) throw administratorNeeded(acting, path.replace(/\?.*/, ''));
   const call = await readCall(context, path, flags);
   const { terminal, print } = context;
   if (flags.dryRun)
@@ -121,19 +124,12 @@ async function allRows(api: ApiClient, path: string, query: Query | undefined): 
   return rows;
 }
 
-/** Creates a client for the application `clientId` that sends one access token with every request. */
+/** Creates a client that acts as the application of `--app`. */
 export async function merchantApi(
-  { apiAs, terminal }: Context,
+  { apiOf, terminal }: Context,
   clientId: string,
   secretFile: string | undefined,
 ): Promise<ApiClient> {
   if (!secretFile) throw new UsageError('--app requires the secret of the application.', 'add --secret-file FILE');
-  const secret = await readSecretFile(terminal, secretFile);
-  return apiAs(async () => {
-    const basic = Buffer.from(`${encodeURIComponent(clientId)}:${encodeURIComponent(secret)}`).toString('base64');
-    const anonymous = apiAs(async () => ({ authorization: `Basic ${basic}` }));
-    const raw = { type: 'application/x-www-form-urlencoded', content: 'grant_type=client_credentials' };
-    const { body } = await anonymous.call({ method: 'POST', path: '/oauth/token', raw });
-    return { authorization: `Bearer ${String((body as Row)['access_token'])}` };
-  });
+  return apiOf({ clientId, secret: await readSecretFile(terminal, secretFile) });
 }

@@ -2,24 +2,15 @@ import type { Command } from 'commander';
 import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { changes, duration, examples, instant, list, truth } from '../options.ts';
-import {
-  type Field,
-  type Resource,
-  addFields,
-  addGet,
-  addSubList,
-  bodyOf,
-  complete,
-  rowPath,
-  segment,
-} from '../resource.ts';
+import { changes, duration, examples, instant, integer, list, truth } from '../options.ts';
+import { type Field, type Resource, addFields, addGet, addSubList, bodyOf, complete, rowPath } from '../resource.ts';
 import { rotate } from '../rotation.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import { openSecretSink } from '../secrets.ts';
+import { MAX_HELP, RESEND_BOUNDS, findFailed, moreFailed, newestDelivery, resendAll } from '../resend.ts';
 import { type Row, durationText, plain } from '../values.ts';
 import { app } from './app-resource.ts';
-import { DELIVERY, EVENTS, EVENT_ID } from './views.ts';
+import { DELIVERY, EVENT_ID } from './views.ts';
 
 const CLIENT_ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
 
@@ -164,6 +155,7 @@ interface ResendFlags extends ChangeFlags {
   event?: string;
   failed?: boolean;
   since?: string;
+  max?: number;
 }
 
 function defineResend(noun: Command, context: ContextOf): void {
@@ -175,7 +167,8 @@ function defineResend(noun: Command, context: ContextOf): void {
     .argument('<client_id>')
     .option('--event <id>', 'this event')
     .option('--failed', 'every event whose last delivery failed')
-    .option('--since <time>', 'with --failed: only deliveries since this time, e.g. 2026-01-31 or 2h', instant);
+    .option('--since <time>', 'with --failed: only deliveries since this time, e.g. 2026-01-31 or 2h', instant)
+    .option('--max <n>', MAX_HELP, integer(1, RESEND_BOUNDS.most));
   examples(
     changes(command),
     `payctl app webhook resend ${CLIENT_ID} --event ${EVENT_ID} -y`,
@@ -186,57 +179,20 @@ function defineResend(noun: Command, context: ContextOf): void {
 
 /** The operator confirms once for all events. */
 async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
-  const { change, print } = context;
   if ((flags.event === undefined) === !flags.failed)
     throw new UsageError('Give either --event ID for one event, or --failed for all failed events.');
-  const ids = flags.event === undefined ? await findFailed(context, clientId, flags.since) : [flags.event];
-  if (flags.event !== undefined) await requireOwn(context, clientId, flags.event);
-  if (flags.dryRun)
-    return print.list(
-      ids.map((eventId) => ({ eventId })),
-      EVENT_IDS,
-    );
-  const what = `resend ${ids.length === 1 ? `event ${ids[0]}` : `${ids.length} events`} to app ${clientId}`;
-  const queued: Row[] = [];
-  for (const [at, id] of ids.entries()) {
-    const path = `${EVENTS}/${segment(id)}/resend`;
-    const part = { what, name: clientId, risk: 'moderate', isPart: at > 0, method: 'POST', path } as const;
-    const row = await change(part, flags);
-    if (row) queued.push(row);
+  if (flags.event !== undefined) {
+    await requireOwn(context, clientId, flags.event);
+    return resendAll(context, [{ clientId, eventId: flags.event }], flags, clientId);
   }
-  await print.list(queued, DELIVERY);
-  await print.done(
-    queued.length === 1 ? '1 event is queued for redelivery.' : `${queued.length} events are queued for redelivery.`,
-  );
-}
-
-const EVENT_IDS = {
-  noun: 'event',
-  id: 'eventId',
-  columns: [{ field: 'eventId', title: 'EVENT', kind: 'id' as const }],
-};
-
-/** Events whose newest delivery failed, oldest first. Test messages are skipped, because they are not events. */
-async function findFailed({ api }: Context, clientId: string, since: string | undefined): Promise<string[]> {
-  const path = `${rowPath(webhook, clientId)}/deliveries`;
-  const failed = new Set<string>();
-  for await (const { rows } of api.pages(path, { state: 'failed', limit: 200 })) {
-    const recent = rows.filter((row) => since === undefined || plain(row['createdAt']) >= since);
-    for (const row of recent) if (row['target'] !== 'test') failed.add(plain(row['eventId']));
-    if (recent.length < rows.length) break;
-  }
-  const stillFailed: string[] = [];
-  for (const eventId of failed) {
-    const [newest] = (await api.page(path, { eventId, limit: 1 })).rows;
-    if (newest?.['state'] === 'failed') stillFailed.push(eventId);
-  }
-  return stillFailed.toReversed();
+  const { events, isCut } = await findFailed(context, clientId, flags.since, flags.max ?? RESEND_BOUNDS.usual);
+  if (isCut) await context.print.note(moreFailed(events.length));
+  await resendAll(context, events, flags, clientId);
 }
 
 /** Throws for an event of another application. The service would resend it: the request names only the event. */
 async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
-  const { rows } = await api.page(`${rowPath(webhook, clientId)}/deliveries`, { eventId, limit: 1 });
-  if (rows.length > 0) return;
+  if (await newestDelivery(api, clientId, eventId)) return;
   throw new CliError('not_found', EXIT.notFound, `No delivery of ${eventId} to ${clientId} was found.`, {
     hint: `payctl event resend ${eventId}`,
   });

@@ -71,6 +71,8 @@ function sourceOf(env: Record<string, string | undefined>, name: string, value: 
 async function token({ terminal, sessions, target }: Context): Promise<Row> {
   if (terminal.env['PAYCTL_TOKEN']) return { setting: 'token', value: 'set', source: 'PAYCTL_TOKEN' };
   if (terminal.env['PAYCTL_TOKEN_FILE']) return { setting: 'token', value: 'set', source: 'PAYCTL_TOKEN_FILE' };
+  const source = 'PAYCTL_CLIENT_ID';
+  if (terminal.env[source]) return { setting: 'token', value: 'requested when needed', source };
   const { context } = await target();
   const session = context === null ? undefined : await sessions.session(context);
   return {

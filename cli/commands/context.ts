@@ -30,7 +30,7 @@ async function contextRow(contexts: Contexts, name: string, sessions: SessionSto
     current: contexts.current === name,
     label: saved.label,
     server: saved.server,
-    user: saved.user ?? null,
+    user: saved.clientId ?? saved.user ?? null,
     caFile: saved.caFile ?? null,
     allowHttp: saved.allowHttp === true,
     loginExpiresAt: session?.expiresAt ?? null,

@@ -39,6 +39,11 @@ const dispute: Resource = {
     { name: 'channelDisputeNo', value: 'no', help: 'filter by the number of the channel' },
     BY.project,
   ],
+  own: {
+    list: '/api/v2/payment/disputes',
+    get: '/api/v2/payment/disputes',
+    filters: ['status', 'orderNo'],
+  },
 };
 
 /** The limits of the service for files of a dispute. Each channel has stricter limits. */

@@ -1,15 +1,19 @@
 import type { Command } from 'commander';
 import { createHmac, randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { addAction } from '../action.ts';
+import type { ApiClient, Query } from '../api-client.ts';
+import { administratorNeeded } from '../application.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { Cancelled, CliError, EXIT, UsageError, networkCause } from '../errors.ts';
-import { followStream } from '../follow-stream.ts';
+import { Cancelled, CliError, EXIT, UsageError, ignoreUnreachable, networkCause } from '../errors.ts';
+import { type StreamMessage, followStream } from '../follow-stream.ts';
 import { openExchange, readText } from '../http.ts';
-import { examples, instant, integer, list } from '../options.ts';
-import { type Resource, addList } from '../resource.ts';
+import { changes, examples, instant, integer, list, needs, seconds } from '../options.ts';
+import { MAX_HELP, RESEND_BOUNDS, type FailedEvent, findFailed, moreFailed, resendAll } from '../resend.ts';
+import { type Resource, addList, segment } from '../resource.ts';
+import type { ChangeFlags } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
-import type { Row, View } from '../values.ts';
+import { type Row, type View, plain } from '../values.ts';
+import { app } from './app-resource.ts';
 import { BY, DELIVERY, EVENTS, EVENT_ID } from './views.ts';
 
 const VIEW: View = {
@@ -49,6 +53,7 @@ const event: Resource = {
     { name: 'objectNo', flag: 'about', value: 'no', help: 'filter by order or refund number' },
     { name: 'since', value: 'time', help: 'since this time, e.g. 2026-01-31, or 2h for two hours ago', read: instant },
   ],
+  own: { list: '/api/v2/events', filters: ['types', 'after', 'since'] },
 };
 
 type Forward = (id: string, body: string) => Promise<void>;
@@ -133,22 +138,26 @@ interface ListenFlags {
   types?: string[];
   app?: string;
   count?: number;
+  interval?: number;
+  newSecret?: boolean;
 }
 
 function defineListen(noun: Command, context: ContextOf): void {
   const command = noun
     .command('listen')
     .description(
-      'Print events as they occur. With --forward-to, deliver them to a URL like a webhook, and wait for it while it refuses connections; after a lost connection it resumes after the last delivered event.',
+      'Print events as they occur. With --forward-to, deliver them to a URL like a webhook, and wait for it while it refuses connections; after a lost connection it resumes after the last delivered event. The signing secret stays the same, so that the receiver keeps its configuration.',
     );
-  command
+  needs(command, 'any')
     .option('--forward-to <url>', 'POST each event to this URL, signed like a webhook')
-    .option('--secret-file <file>', 'file with the signing secret (whsec_…); by default one is generated and shown')
+    .option('--secret-file <file>', 'file with the signing secret (whsec_…); by default one is made, shown and kept')
+    .option('--new-secret', 'make another signing secret, and keep it')
     .option('--since <time>', 'start in the past, e.g. 2h or 2026-01-31', instant)
     .option('--after <cursor>', 'start after this cursor')
     .option('--types <a,b>', 'filter by type', list)
     .option('--app <client_id>', 'filter by application')
-    .option('--count <n>', 'stop after this many events', integer(1, 1_000_000));
+    .option('--count <n>', 'stop after this many events', integer(1, 1_000_000))
+    .option('--interval <seconds>', 'seconds between two looks at the event log of an application', seconds, 2);
   examples(
     command,
     'payctl event listen --since 2h --count 1',
@@ -158,6 +167,8 @@ function defineListen(noun: Command, context: ContextOf): void {
 
 async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
+  const acting = await context.application();
+  if (acting && flags.app !== undefined) throw administratorNeeded(acting, '--app');
   // One function serves all connections, so that a generated secret stays the same after a reconnection.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();
@@ -182,7 +193,10 @@ async function runListen(context: Context, flags: ListenFlags): Promise<void> {
     },
   };
   try {
-    for await (const { id, data } of followStream({ ...context, signal: terminal.signal }, stream, callbacks)) {
+    const messages = acting
+      ? followLog(context, flags, callbacks)
+      : followStream({ ...context, signal: terminal.signal }, stream, callbacks);
+    for await (const { id, data } of messages) {
       if (data !== '') {
         const event = readEvent(data);
         await show(context, event, shown++);
@@ -195,6 +209,53 @@ async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   } catch (error) {
     throw withResumeHint(error, terminal.signal, after);
   }
+}
+
+/** The event log of an application has no stream, so that it is read again every few seconds, from the last event on. */
+async function* followLog(
+  { api, terminal, retryPause }: Context,
+  { types, after: begin, since: from, interval = 2 }: ListenFlags,
+  { connected, lost }: { connected(): unknown; lost(): unknown },
+): AsyncGenerator<StreamMessage> {
+  let after = begin;
+  let since = from;
+  let isConnected = false;
+  for (let tries = 0; ;) {
+    let pause = interval * 1000;
+    try {
+      // The clock of this machine may differ from that of the server, and events before `since` would be skipped.
+      if (after === undefined) since ??= await serverTime(api, terminal.now());
+      if (!isConnected) await connected();
+      isConnected = true;
+      let query: Query = { types, limit: 200, ...(after === undefined ? { since } : { after }) };
+      for (;;) {
+        const { rows, nextCursor } = await api.page('/api/v2/events', query);
+        tries = 0;
+        for (const row of rows) {
+          yield { id: plain(row['sequence']), event: 'message', data: JSON.stringify(row) };
+          after = plain(row['sequence']);
+        }
+        if (nextCursor === null) break;
+        query = { types, limit: 200, after: nextCursor };
+      }
+    } catch (error) {
+      if (terminal.signal.aborted) throw new Cancelled('Stopped.');
+      ignoreUnreachable(error);
+      if (isConnected) await lost();
+      isConnected = false;
+      pause = retryPause(tries);
+      tries += 1;
+    }
+    await wait(pause, undefined, { signal: terminal.signal }).catch(() => {
+      throw new Cancelled('Stopped.');
+    });
+  }
+}
+
+async function serverTime(api: ApiClient, now: Date): Promise<string> {
+  const { headers } = await api.call({ method: 'GET', path: '/api/v2/me' });
+  const theirs = new Date(headers['date'] ?? '');
+  return (Number.isNaN(theirs.getTime()) ? now : theirs).toISOString();
 }
 
 function withResumeHint(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
@@ -227,10 +288,29 @@ async function openForward(context: Context, flags: ListenFlags, url: string): P
   const { terminal, print } = context;
   if (!/^https?:\/\//.test(url) || !URL.canParse(url))
     throw new UsageError(`--forward-to: "${url}" is not an HTTP URL.`);
+  if (flags.secretFile && flags.newSecret) throw new UsageError('--new-secret cannot be combined with --secret-file.');
   if (flags.secretFile) return createForward(context, url, await readSecretFile(terminal, flags.secretFile));
-  const secret = `whsec_${randomBytes(24).toString('base64')}`;
-  await print.note(`Signing with ${secret} (generated for this run)`);
+  const { secret, kept } = await keptSecret(context, flags);
+  await print.note(`Signing with ${secret} (${kept})`);
   return createForward(context, url, secret);
+}
+
+/** The signing secret of this server and application, the same at each start. */
+async function keptSecret(
+  { sessions, application, target }: Context,
+  { app: clientId, newSecret }: ListenFlags,
+): Promise<{ secret: string; kept: string }> {
+  const { origin } = await target();
+  const of = (await application())?.clientId ?? clientId ?? 'all applications';
+  const made = `whsec_${randomBytes(24).toString('base64')}`;
+  try {
+    const secret = await sessions.listenSecret(`${origin} ${of}`, () => made, newSecret === true);
+    return { secret, kept: 'the same at each start; --new-secret makes another' };
+  } catch (error) {
+    // A folder that cannot be written to must not keep events from a receiver.
+    const why = error instanceof Error ? error.message : String(error);
+    return { secret: made, kept: `only for this run: ${why}` };
+  }
 }
 
 /** Adds the subcommands of `payctl event`. */
@@ -248,11 +328,76 @@ export function define(noun: Command, context: ContextOf): void {
     'List events, oldest first.',
   );
   defineListen(noun, context);
-  addAction(noun, context, event, {
-    verb: 'resend',
-    words: "Redeliver an event to the application's webhook, with the same event id.",
-    lines: [`payctl event resend ${EVENT_ID}`, `payctl event resend ${EVENT_ID} --json`],
-    view: DELIVERY,
-    done: (_row, id) => `Event ${id} is queued for redelivery.`,
-  });
+  defineResend(noun, context);
+}
+
+interface ResendFlags extends ChangeFlags {
+  failed?: boolean;
+  since?: string;
+  app?: string;
+  project?: string;
+  max?: number;
+}
+
+function defineResend(noun: Command, context: ContextOf): void {
+  const command = noun
+    .command('resend')
+    .description(
+      `Redeliver an event to the application's webhook, with the same event id; or with --failed every event whose last delivery failed. A receiver gets at most ten of them at once. Repeating the command resends nothing that was accepted.`,
+    )
+    .argument('[id]')
+    .option('--failed', 'every event whose last delivery failed')
+    .option(
+      '--since <time>',
+      'with --failed, required: only deliveries since this time, e.g. 2h or 2026-01-31',
+      instant,
+    )
+    .option('--app <client_id>', 'with --failed: only events of this application')
+    .option('--project <code>', 'with --failed: only events of applications of this project')
+    .option('--max <n>', MAX_HELP, integer(1, RESEND_BOUNDS.most));
+  examples(
+    changes(command),
+    `payctl event resend ${EVENT_ID}`,
+    `payctl event resend ${EVENT_ID} --json`,
+    'payctl event resend --failed --since 24h --dry-run',
+    'payctl event resend --failed --since 24h --max 200 -y',
+  ).action((id: string | undefined, flags: ResendFlags) => runResend(context(), id, flags));
+}
+
+async function runResend(context: Context, id: string | undefined, flags: ResendFlags): Promise<void> {
+  const { change, print } = context;
+  if ((id === undefined) === !flags.failed)
+    throw new UsageError('Give either the id of an event, or --failed for all failed events.');
+  if (id !== undefined) {
+    const path = `${EVENTS}/${segment(id)}/resend`;
+    const row = await change({ what: `resend event ${id}`, name: id, method: 'POST', path }, flags);
+    if (!row) return;
+    await print.item(row, DELIVERY);
+    return print.done(`Event ${id} is queued for redelivery.`);
+  }
+  if (flags.since === undefined)
+    throw new UsageError('--failed requires --since: how far back to look.', 'add --since 24h');
+  const found = await failedOfAll(context, flags, flags.since);
+  const apps = new Set(found.map(({ clientId }) => clientId)).size;
+  if (apps > 1) await print.note(`${found.length} failed events of ${apps} applications.`);
+  await resendAll(context, found, flags);
+}
+
+/** Failed events of all applications, or of one; `--max` bounds their number. */
+async function failedOfAll(context: Context, flags: ResendFlags, since: string): Promise<FailedEvent[]> {
+  const most = flags.max ?? RESEND_BOUNDS.usual;
+  const found: FailedEvent[] = [];
+  const add = async (clientId: string): Promise<boolean> => {
+    const { events, isCut } = await findFailed(context, clientId, since, most - found.length);
+    found.push(...events);
+    if (isCut) await context.print.note(moreFailed(found.length));
+    return isCut;
+  };
+  if (flags.app !== undefined) {
+    await add(flags.app);
+    return found;
+  }
+  for await (const { rows } of context.api.pages(app.path, { project: flags.project, limit: 200 }))
+    for (const row of rows) if (await add(plain(row['client_id']))) return found;
+  return found;
 }

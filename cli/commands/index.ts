@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { PAY_WAYS, inEnglish } from '../../server/domain.ts';
 import type { ContextOf, DescribedTree } from '../context.ts';
+import type { Login } from '../options.ts';
 
 /** `tree` describes the commands of all other nouns, because importing their modules would be an import cycle. */
 interface NounModule {
@@ -13,6 +14,8 @@ export interface Noun {
   name: string;
   plural?: string;
   summary: string;
+  /** The login that the command needs; an administrator's by default. */
+  login?: Login;
   load(): Promise<NounModule>;
 }
 
@@ -21,12 +24,24 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     {
       name: 'bootstrap',
       summary: 'create the first administrator and application, offline',
+      login: 'none',
       load: () => import('./bootstrap.ts'),
     },
-    { name: 'login', summary: 'log in as an administrator', load: () => import('./login.ts') },
-    { name: 'logout', summary: 'end the session', load: () => import('./logout.ts') },
-    { name: 'whoami', summary: 'show the current login and server', load: () => import('./whoami.ts') },
-    { name: 'context', plural: 'contexts', summary: 'manage named servers', load: () => import('./context.ts') },
+    {
+      name: 'login',
+      summary: 'log in as an administrator or as an application',
+      login: 'none',
+      load: () => import('./login.ts'),
+    },
+    { name: 'logout', summary: 'end the session', login: 'any', load: () => import('./logout.ts') },
+    { name: 'whoami', summary: 'show the current login and server', login: 'any', load: () => import('./whoami.ts') },
+    {
+      name: 'context',
+      plural: 'contexts',
+      summary: 'manage named servers',
+      login: 'none',
+      load: () => import('./context.ts'),
+    },
   ],
   Manage: [
     { name: 'app', plural: 'apps', summary: 'API applications and their secrets', load: () => import('./app.ts') },
@@ -51,23 +66,26 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     { name: 'second-factor', summary: 'one-time codes for your own login', load: () => import('./second-factor.ts') },
   ],
   Payments: [
-    { name: 'pay', summary: 'place a payment and show its QR code', load: () => import('./pay.ts') },
+    { name: 'pay', summary: 'place a payment and show its QR code', login: 'any', load: () => import('./pay.ts') },
     {
       name: 'order',
       plural: 'orders',
       summary: 'find, track, capture, close and export orders',
+      login: 'any',
       load: () => import('./order.ts'),
     },
     {
       name: 'refund',
       plural: 'refunds',
       summary: 'create, track and resolve refunds',
+      login: 'any',
       load: () => import('./refund.ts'),
     },
     {
       name: 'dispute',
       plural: 'disputes',
       summary: 'disputes and chargebacks of payers',
+      login: 'any',
       load: () => import('./dispute.ts'),
     },
     {
@@ -88,17 +106,33 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
       summary: 'bills of the channels: compare, settle',
       load: () => import('./bill.ts'),
     },
-    { name: 'skillpay', summary: 'pay-per-call (HTTP 402)', load: () => import('./skillpay.ts') },
+    { name: 'skillpay', summary: 'pay-per-call (HTTP 402)', login: 'any', load: () => import('./skillpay.ts') },
   ],
   Develop: [
-    { name: 'api', summary: 'call any API endpoint', load: () => import('./api.ts') },
-    { name: 'event', plural: 'events', summary: 'event log and webhooks', load: () => import('./event.ts') },
-    { name: 'simulator', summary: 'simulate payers and channels', load: () => import('./simulator.ts') },
-    { name: 'mcp', summary: 'serve agents over the Model Context Protocol', load: () => import('./mcp.ts') },
-    { name: 'open', summary: 'open the API explorer in a browser', load: () => import('./open.ts') },
+    { name: 'api', summary: 'call any API endpoint', login: 'any', load: () => import('./api.ts') },
+    {
+      name: 'event',
+      plural: 'events',
+      summary: 'event log and webhooks',
+      login: 'any',
+      load: () => import('./event.ts'),
+    },
+    { name: 'simulator', summary: 'simulate payers and channels', login: 'none', load: () => import('./simulator.ts') },
+    {
+      name: 'mcp',
+      summary: 'serve agents over the Model Context Protocol',
+      login: 'application',
+      load: () => import('./mcp.ts'),
+    },
+    { name: 'open', summary: 'open the API explorer in a browser', login: 'none', load: () => import('./open.ts') },
   ],
   Health: [
-    { name: 'status', summary: 'show whether the service is healthy', load: () => import('./status.ts') },
+    {
+      name: 'status',
+      summary: 'show whether the service is healthy',
+      login: 'none',
+      load: () => import('./status.ts'),
+    },
     { name: 'top', summary: 'follow the service live', load: () => import('./top/index.ts') },
     { name: 'audit', summary: 'verify ledger consistency', load: () => import('./audit.ts') },
     { name: 'audit-log', summary: 'log of administrative changes', load: () => import('./audit-log.ts') },
@@ -113,19 +147,26 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     {
       name: 'server',
       summary: 'start, migrate and back up the service, verify backups',
+      login: 'none',
       load: () => import('./server.ts'),
     },
-    { name: 'keys', summary: 'rotate the master key', load: () => import('./keys.ts') },
+    { name: 'keys', summary: 'rotate the master key', login: 'none', load: () => import('./keys.ts') },
   ],
   Other: [
     {
       name: 'completion',
       summary: 'shell completion for bash, zsh, fish and powershell',
+      login: 'none',
       load: () => import('./completion.ts'),
     },
-    { name: 'config', summary: 'payctl settings and their sources', load: () => import('./config.ts') },
-    { name: 'help', summary: 'help for a command or a topic', load: () => import('./help.ts') },
-    { name: 'version', summary: 'show the versions of payctl and Node.js', load: () => import('./version.ts') },
+    { name: 'config', summary: 'payctl settings and their sources', login: 'none', load: () => import('./config.ts') },
+    { name: 'help', summary: 'help for a command or a topic', login: 'none', load: () => import('./help.ts') },
+    {
+      name: 'version',
+      summary: 'show the versions of payctl and Node.js',
+      login: 'none',
+      load: () => import('./version.ts'),
+    },
   ],
 };
 

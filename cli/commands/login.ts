@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
+import { CHECK_CREDENTIALS, type CredentialFlags, type Credentials, grantToken, revokeToken } from '../application.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { choice, codeFlags, examples, passwordFlags } from '../options.ts';
 import { askCode, givenCode, wantsCode, type CodeFlags } from '../own-login.ts';
-import { takePassword, type PasswordFlags } from '../secrets.ts';
-import { LABELS, own, type Contexts, type Label, type SavedContext } from '../session.ts';
+import { readSecretFile, takePassword, type PasswordFlags } from '../secrets.ts';
+import { LABELS, own, type Contexts, type Label, type SavedContext, type Session } from '../session.ts';
 import {
   DEFAULT_SERVER,
   cleanServer,
@@ -14,9 +15,9 @@ import {
   originOf,
   savedConnection,
 } from '../settings.ts';
-import type { Row } from '../values.ts';
+import { type Row, plain } from '../values.ts';
 
-interface LoginFlags extends PasswordFlags, CodeFlags {
+interface LoginFlags extends PasswordFlags, CodeFlags, CredentialFlags {
   username?: string;
   label?: Label;
 }
@@ -25,9 +26,11 @@ interface LoginFlags extends PasswordFlags, CodeFlags {
 export function define(command: Command, context: ContextOf): void {
   command
     .description(
-      'Log in as an administrator. If the account has a second factor, a code is required. The server is saved as a context; the token is stored in a file that only you can read.',
+      'Log in as an administrator, or with --client-id as an application of a merchant. If the account has a second factor, a code is required. The server is saved as a context; the token, and the secret of an application, which renews it, are stored in a file that only you can read.',
     )
-    .option('-u, --username <name>', 'login name');
+    .option('-u, --username <name>', 'login name')
+    .option('--client-id <id>', 'log in as this application')
+    .option('--client-secret-file <file>', 'file with the client_secret of the application');
   codeFlags(passwordFlags(command))
     .addOption(
       choice(
@@ -40,20 +43,43 @@ export function define(command: Command, context: ContextOf): void {
   examples(
     command,
     'payctl login --server https://pay.example.com -u alice',
-    'payctl login -C prod -u alice --password-file alice.password',
     'payctl login --server http://127.0.0.1:8080 -u alice --password-stdin < alice.password',
     'payctl login -C prod -u alice --password-file alice.password --code-secret-file alice.totp',
+    'payctl login --server https://pay.example.com --client-id app_7Kd2mQxW9bTzR4vLp1Ns --client-secret-file shop.secret',
   );
 }
 
 async function run(context: Context, flags: LoginFlags): Promise<void> {
-  const { terminal, prompts, print, sessions } = context;
-  const contexts = await sessions.contexts();
-  const place = choosePlace(context, contexts);
+  const contexts = await context.sessions.contexts();
+  const clientId = await applicationOf(context, flags, contexts);
+  const place = choosePlace(context, contexts, clientId);
+  await refuseOtherKind(context, place, clientId);
   const origin = originOf(place.saved.server);
   // HTTPS is checked here, before the API client checks it, so that the operator does not type a password in vain.
   if (isOpenToReaders(origin) && !(await context.allowsHttp(origin))) throw notEncrypted(origin);
-  await print.note(`Logging in at ${place.saved.server}`);
+  await context.print.note(`Logging in at ${place.saved.server}`);
+  const login = { place, origin, becomesCurrent: contexts.current === null || place.isNew };
+  await (clientId === undefined
+    ? logInAdmin(context, flags, login)
+    : logInApplication(context, flags, login, clientId));
+  await context.print.done(
+    `Logged in. ${login.becomesCurrent ? `"${place.name}" is the current context.` : `Use it with -C ${place.name}.`}`,
+  );
+}
+
+/** Where a login is stored. */
+interface NewLogin {
+  place: Place;
+  origin: string;
+  becomesCurrent: boolean;
+}
+
+async function logInAdmin(
+  context: Context,
+  flags: LoginFlags,
+  { place, origin, becomesCurrent }: NewLogin,
+): Promise<void> {
+  const { terminal, prompts, print, sessions } = context;
   const username =
     flags.username ?? place.saved.user ?? (await prompts.text({ message: 'Username', flag: '--username' }));
   const password = await takePassword(terminal, prompts, flags, { message: `Password for ${username}`, isNew: false });
@@ -72,20 +98,16 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
   const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
   const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
-  const { isGuess, ...known } = place.saved;
+  const { isGuess, clientId: _before, ...known } = place.saved;
   const label = flags.label ?? (isGuess && (await labelOf(context, known.server, session.token)));
   const saved: SavedContext = {
-    ...(label ? { ...known, label } : place.saved),
+    ...known,
+    ...(label ? { label } : { label: known.label, ...(isGuess && { isGuess }) }),
     user: session.username,
     ...savedConnection(context.flags, origin, terminal.cwd),
   };
-  const becomesCurrent = contexts.current === null || place.isNew;
   try {
-    await sessions.changeContexts((contexts) => {
-      contexts.contexts[place.name] = saved;
-      if (becomesCurrent) contexts.current = place.name;
-    });
-    await sessions.saveSession(place.name, session);
+    await store(context, { place, becomesCurrent }, saved, session);
   } catch (error) {
     // The new session could not be saved, so payctl logs out. Otherwise an unused session would stay valid.
     const headers = { authorization: `Bearer ${session.token}` };
@@ -110,9 +132,97 @@ async function run(context: Context, flags: LoginFlags): Promise<void> {
   );
   if (answer['secondFactor'] === 'missing')
     await print.note('Every administrator must have a second factor here. Next: payctl second-factor enable');
-  await print.done(
-    `Logged in. ${becomesCurrent ? `"${place.name}" is the current context.` : `Use it with -C ${place.name}.`}`,
+}
+
+async function store(
+  { sessions }: Context,
+  { place, becomesCurrent }: Pick<NewLogin, 'place' | 'becomesCurrent'>,
+  saved: SavedContext,
+  session: Session,
+): Promise<void> {
+  await sessions.changeContexts((contexts) => {
+    contexts.contexts[place.name] = saved;
+    if (becomesCurrent) contexts.current = place.name;
+  });
+  await sessions.saveSession(place.name, session);
+}
+
+/** The client id of the login; undefined for the login of an administrator. A context is used again as before. */
+async function applicationOf(
+  { flags: global, prompts }: Context,
+  flags: LoginFlags,
+  { contexts }: Contexts,
+): Promise<string | undefined> {
+  const { clientId, clientSecretFile } = flags;
+  const named = global.context === undefined ? undefined : own(contexts, global.context);
+  if (clientId === undefined && clientSecretFile === undefined)
+    return flags.username === undefined ? named?.clientId : undefined;
+  const admin = Object.entries({
+    '--username': flags.username,
+    '--password-stdin': flags.passwordStdin,
+    '--password-file': flags.passwordFile,
+    '--code-stdin': flags.codeStdin,
+    '--code-file': flags.codeFile,
+    '--code-secret-file': flags.codeSecretFile,
+  }).find(([, value]) => value !== undefined);
+  if (admin) throw new UsageError(`${admin[0]} is for administrators and cannot be combined with --client-id.`);
+  return clientId ?? named?.clientId ?? prompts.text({ message: 'Client id', flag: '--client-id' });
+}
+
+/** Replacing the other kind of login would leave a session behind that nothing ends. */
+async function refuseOtherKind({ sessions }: Context, place: Place, clientId: string | undefined): Promise<void> {
+  const old = place.isNew ? undefined : await sessions.session(place.name);
+  if (!old || Boolean(old.app) === (clientId !== undefined)) return;
+  const kind = old.app ? `application ${old.username}` : `administrator ${old.username}`;
+  throw new UsageError(
+    `Context "${place.name}" has the login of the ${kind}.`,
+    `choose another name with -C, or run payctl logout -C ${place.name} first`,
+    'context_of_another_login',
   );
+}
+
+async function logInApplication(
+  context: Context,
+  { clientSecretFile, label }: LoginFlags,
+  { place, origin, becomesCurrent }: NewLogin,
+  clientId: string,
+): Promise<void> {
+  const { terminal, prompts, print, sessions } = context;
+  const secret = clientSecretFile
+    ? await readSecretFile(terminal, clientSecretFile)
+    : await prompts.secret({ message: `Secret of ${clientId}`, flag: '--client-secret-file' });
+  const app: Credentials = { clientId, secret };
+  const api = context.apiAt(place.saved.server, CHECK_CREDENTIALS);
+  await sessions.prove();
+  const old = await sessions.session(place.name);
+  const { token, expiresAt } = await grantToken(api, app, terminal.now());
+  try {
+    const headers = { authorization: `Bearer ${token}` };
+    const me = await api.data({ method: 'GET', path: '/api/v2/me', headers, anonymous: true });
+    const { isGuess, ...known } = place.saved;
+    const saved: SavedContext = {
+      ...known,
+      ...(label ? { label } : isGuess && { isGuess }),
+      clientId,
+      ...savedConnection(context.flags, origin, terminal.cwd),
+    };
+    const username = plain(me['name']);
+    await store(context, { place, becomesCurrent }, saved, {
+      origin,
+      username,
+      token,
+      expiresAt: expiresAt.toISOString(),
+      app,
+    });
+    await print.item(
+      { context: place.name, server: saved.server, label: saved.label, ...me, expiresAt: expiresAt.toISOString() },
+      APPLICATION_VIEW,
+    );
+  } catch (error) {
+    await revokeToken(api, token).catch(() => {});
+    throw error;
+  }
+  if (old?.app && old.origin === origin) await revokeToken(api, old.token).catch(() => {});
 }
 
 /** Undefined if the service reports neither production nor staging. */
@@ -140,13 +250,32 @@ const VIEW = {
   ],
 } as const;
 
+const APPLICATION_VIEW = {
+  noun: 'context',
+  id: 'context',
+  columns: [
+    { field: 'context' },
+    { field: 'server' },
+    { field: 'label', kind: 'status' },
+    { field: 'client_id', title: 'CLIENT_ID', kind: 'id' },
+    { field: 'name' },
+    { field: 'project' },
+    { field: 'scopes' },
+    { field: 'expiresAt', kind: 'time' },
+  ],
+} as const;
+
 interface Place {
   name: string;
   saved: SavedContext;
   isNew: boolean;
 }
 
-function choosePlace({ flags, terminal }: Context, known: Contexts): Place {
+/**
+ * Without -C, a login uses a context of its own kind, so that an administrator and an application can be logged in to
+ * one server side by side.
+ */
+function choosePlace({ flags, terminal }: Context, known: Contexts, clientId: string | undefined): Place {
   const server = flags.server ?? (flags.context === undefined ? terminal.env['PAYCTL_SERVER'] : undefined);
   const name =
     flags.context ??
@@ -159,32 +288,43 @@ function choosePlace({ flags, terminal }: Context, known: Contexts): Place {
         'choose another context name with -C',
       );
     }
-    return { name, saved, isNew: false };
+    if (flags.context !== undefined || isOf(saved, clientId)) return { name, saved, isNew: false };
+    return newPlace(undefined, saved.server, known, clientId);
   }
   if (name !== undefined && server === undefined)
     throw new UsageError(`Context "${name}" not found.`, `payctl login -C ${name} --server URL`, 'context_unknown');
-  return newPlace(name, server ?? DEFAULT_SERVER, known);
+  return newPlace(name, server ?? DEFAULT_SERVER, known, clientId);
 }
 
-function newPlace(name: string | undefined, server: string, known: Contexts): Place {
+/** Whether the context is one of this application, or of an administrator. One without any login yet is both. */
+function isOf(saved: SavedContext, clientId: string | undefined): boolean {
+  const isBlank = saved.clientId === undefined && saved.user === undefined;
+  return saved.clientId === clientId || isBlank;
+}
+
+function newPlace(name: string | undefined, server: string, known: Contexts, clientId: string | undefined): Place {
   const origin = originOf(server);
   const match =
     name === undefined
-      ? Object.entries(known.contexts).find(([, context]) => originOf(context.server, 'context') === origin)
+      ? Object.entries(known.contexts).find(
+          ([, context]) => originOf(context.server, 'context') === origin && isOf(context, clientId),
+        )
       : undefined;
   if (match) return { name: match[0], saved: match[1], isNew: false };
   const label = guessLabel(origin);
   return {
-    name: name ?? nameFor(origin, known),
+    name: name ?? nameFor(origin, known, clientId),
     saved: { server: cleanServer(server), label, isGuess: true },
     isNew: true,
   };
 }
 
-function nameFor(origin: string, known: Contexts): string {
+function nameFor(origin: string, known: Contexts, clientId: string | undefined): string {
   const { hostname, host } = new URL(origin);
   const simple = guessLabel(origin) === 'dev' ? 'local' : hostname;
-  return own(known.contexts, simple) ? host.replace(/[^\w.-]/g, '-') : simple;
+  const unique = host.replace(/[^\w.-]/g, '-');
+  const suffixed = clientId === undefined ? unique : `${unique}-${clientId}`;
+  return [simple, unique].find((name) => own(known.contexts, name) === undefined) ?? suffixed;
 }
 
 /** Without a flag for the one-time code, payctl prompts for a code only if the service requires one. */

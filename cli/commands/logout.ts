@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
+import { administratorNeeded, revokeToken } from '../application.ts';
 import { changes, examples } from '../options.ts';
-import type { ChangeFlags } from '../safety.ts';
+import { type ChangeFlags, targetLine } from '../safety.ts';
+import type { Session } from '../session.ts';
 
 interface LogoutFlags extends ChangeFlags {
   local?: boolean;
@@ -12,7 +14,9 @@ interface LogoutFlags extends ChangeFlags {
 /** Defines `payctl logout`. */
 export function define(command: Command, context: ContextOf): void {
   command
-    .description('End the session on the server and delete the saved token.')
+    .description(
+      'End the session on the server and delete the saved token; for an application, revoke the token and delete the saved secret.',
+    )
     .option('--everywhere', 'end all sessions of this administrator')
     .option('--local', 'only delete the saved token, without contacting the server');
   examples(changes(command), 'payctl logout', 'payctl logout --everywhere', 'payctl logout -C prod --local').action(
@@ -21,10 +25,18 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 /** Ends the session on the server, then deletes the saved token. An expired token is not an error. */
-async function run({ change, target, sessions, print }: Context, flags: LogoutFlags): Promise<void> {
+async function run(all: Context, flags: LogoutFlags): Promise<void> {
+  const { change, target, sessions, print } = all;
   const { context } = await target();
   if (context === null) throw new UsageError('There is no saved context for this server.', 'payctl context list');
-  if (!flags.local) {
+  const session = await sessions.session(context);
+  if (session?.app && !flags.local) {
+    if (flags.everywhere)
+      throw new UsageError('--everywhere is for administrators.', 'an administrator can run payctl app revoke-tokens');
+    if (!(await endApplication(all, session, flags))) return;
+  } else if (!flags.local) {
+    const acting = await all.application();
+    if (acting) throw administratorNeeded(acting);
     const ended = await change(
       {
         what: 'end the session',
@@ -39,6 +51,23 @@ async function run({ change, target, sessions, print }: Context, flags: LogoutFl
   const there = await sessions.removeSession(context);
   if (print.json) await print.item({ context, loggedOut: there }, { noun: 'context', id: 'context', columns: [] });
   await print.done(there ? `Logged out of ${context}.` : `Not logged in to ${context}.`);
+}
+
+/** Revokes the token of an application. Returns false after --dry-run. */
+async function endApplication(
+  { apiAt, target, terminal, print }: Context,
+  { token, origin }: Pick<Session, 'token' | 'origin'>,
+  { dryRun }: LogoutFlags,
+): Promise<boolean> {
+  const place = await target();
+  const request = { dryRun: true, method: 'POST', path: '/oauth/revoke', body: { token: '***' } };
+  if (dryRun) {
+    await print.item(request, { noun: 'request', id: 'path', columns: [{ field: 'method' }, { field: 'path' }] });
+    return false;
+  }
+  await print.note(targetLine(terminal, place));
+  if (origin === place.origin) await revokeToken(apiAt(place.server), token).catch(ignoreDeadToken);
+  return true;
 }
 
 function ignoreDeadToken(error: unknown): object {

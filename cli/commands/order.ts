@@ -3,12 +3,13 @@ import type { Command } from 'commander';
 import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { addExport } from '../export-stream.ts';
-import { amount, examples, paged } from '../options.ts';
+import { amount, examples, needs, paged } from '../options.ts';
 import {
   type ListFlags,
   type Resource,
   addFields,
   addGet,
+  listPath,
   printList,
   queryOf,
   rowPath,
@@ -17,7 +18,7 @@ import {
 } from '../resource.ts';
 import type { Row, View } from '../values.ts';
 import { type WatchFlags, watchFlags } from '../watch.ts';
-import { BY, ORDERS, ORDER_VIEW, period } from './views.ts';
+import { BY, ORDERS, ORDER_VIEW, paymentPath, period } from './views.ts';
 
 const ORDER_NO = 'P202611210558007K2MQX9WBT';
 
@@ -57,22 +58,29 @@ const order = {
     },
     ...period('created after', 'created before'),
   ],
+  own: {
+    list: '/api/v2/payment/orders',
+    get: '/api/v2/payment/query',
+    filters: ['status', 'merchantOrderNo', 'userId', 'createdFrom', 'createdTo'],
+  },
 } as const satisfies Resource;
 
 function defineList(noun: Command, context: ContextOf): void {
   const command = noun
     .command('list')
     .description('List orders, newest first; with --watch, new and changed orders as well.');
-  addFields(command, order.filters);
+  addFields(needs(command, 'any'), order.filters);
   examples(
     watchFlags(paged(command)),
     'payctl order list --status paid --pay-way alipay --limit 20',
     'payctl order list --channel-trade-no 2026112122001400001 --json',
     'payctl order list --since 2026-11-01 --all --fields orderNo,amount,currency > november.tsv',
     'payctl order list --status pending --watch --count 1',
-  ).action((flags: Row & ListFlags & WatchFlags) =>
-    (flags.watch ? watchList : printList)(context(), ORDERS, queryOf(flags, order.filters), ORDER_VIEW, flags),
-  );
+  ).action(async (flags: Row & ListFlags & WatchFlags) => {
+    const query = queryOf(flags, order.filters);
+    const path = await listPath(context(), order, query);
+    await (flags.watch ? watchList : printList)(context(), path, query, ORDER_VIEW, flags);
+  });
 }
 
 const TIMELINE: View = {
@@ -107,18 +115,24 @@ export function define(noun: Command, context: ContextOf): void {
     verb: 'capture',
     words: 'Capture a PayPal order that its payer has approved, without waiting for the notification.',
     lines: [`payctl order capture ${ORDER_NO}`, `payctl order capture ${ORDER_NO} -y --json`],
-    request: (orderNo) => ({ path: `/api/v1/console/payment/capture/${segment(orderNo)}` }),
+    merchants: true,
+    request: async (orderNo, _body, context) => ({
+      path: `${await paymentPath(context)}/capture/${segment(orderNo)}`,
+    }),
     risk: 'moderate',
     money: true,
     done: ({ status }, orderNo) =>
       status === 'paid'
         ? `Captured order ${orderNo}.`
-        : `The order is ${String(status)}. Next: payctl explain ${orderNo}`,
+        : `The order is ${String(status)}. Next: payctl order get ${orderNo}`,
   });
   addAction(noun, context, order, {
     verb: 'close',
     words: 'Close an unpaid order, including at the channel. Exits with 6 if it is already paid.',
     lines: [`payctl order close ${ORDER_NO}`, `payctl order close ${ORDER_NO} -y --json`],
+    merchants: true,
+    request: async (orderNo, _body, { application }) =>
+      (await application()) ? { path: `/api/v2/payment/close/${segment(orderNo)}` } : {},
     risk: 'moderate',
     money: true,
     done: ({ status }, orderNo) =>

@@ -9,9 +9,7 @@ import { addFields, bodyOf, complete, segment, type Field } from '../resource.ts
 import type { ChangeFlags } from '../safety.ts';
 import { startSpinner } from '../terminal.ts';
 import type { Row } from '../values.ts';
-import { ORDER_VIEW } from './views.ts';
-
-const CONSOLE = '/api/v1/console/payment';
+import { ORDER_VIEW, paymentPath } from './views.ts';
 
 /** The channels that accept more than one currency. */
 const free = PAY_WAYS.filter((payWay) => CHANNELS[payWay].onlyCurrency === undefined);
@@ -56,7 +54,7 @@ type PayFlags = Row & ChangeFlags & { wait?: boolean; interval?: number };
 /** Defines `payctl pay`. */
 export function define(command: Command, context: ContextOf): void {
   command.description(
-    'Place a payment from the console and show its QR code. With --wait, wait for the result; exits with 1 if it is not paid.',
+    'Place a payment and show its QR code. An administrator places it from the console, a merchant as the application. With --wait, wait for the result; exits with 1 if it is not paid.',
   );
   addFields(command, PAY_FIELDS);
   command
@@ -74,7 +72,10 @@ async function run(context: Context, options: PayFlags): Promise<void> {
   const { change, print } = context;
   const body = await complete(context, PAY_FIELDS, bodyOf(options, PAY_FIELDS));
   const what = `place a payment of ${String(body['amount'])} with ${String(body['payWay'])}`;
-  const placed = await change({ what, method: 'POST', path: `${CONSOLE}/pay`, body, money: true }, options);
+  const placed = await change(
+    { what, method: 'POST', path: `${await paymentPath(context)}/pay`, body, money: true },
+    options,
+  );
   if (!placed) return;
   await showPayment(context, placed);
   if (!options.wait) return print.item(placed, ORDER_VIEW);
@@ -85,7 +86,10 @@ async function run(context: Context, options: PayFlags): Promise<void> {
       `order_${String(ended['status'])}`,
       EXIT.failed,
       `Order ${String(ended['orderNo'])} is ${String(ended['status'])}, not paid.`,
-      { hint: `payctl order timeline ${String(ended['orderNo'])}`, extra: { orderNo: ended['orderNo'] } },
+      {
+        hint: `payctl order ${(await context.application()) ? 'get' : 'timeline'} ${String(ended['orderNo'])}`,
+        extra: { orderNo: ended['orderNo'] },
+      },
     );
 }
 
@@ -107,14 +111,16 @@ function isPaid(order: Row): boolean {
 }
 
 /** An unreachable server does not end the polling. */
-async function follow({ api, terminal }: Context, orderNo: string, pauseMs: number): Promise<Row> {
+async function follow(context: Context, orderNo: string, pauseMs: number): Promise<Row> {
+  const { api, terminal } = context;
+  const path = `${await paymentPath(context)}/query/${segment(orderNo)}`;
   const spinner = startSpinner(
     terminal.err,
     `Waiting for payment of ${orderNo} (Ctrl-C stops waiting; the order stays open)`,
   );
   try {
     for (;;) {
-      const order = await api.get(`${CONSOLE}/query/${segment(orderNo)}`).catch(ignoreUnreachable);
+      const order = await api.get(path).catch(ignoreUnreachable);
       if (order && ENDED.has(String(order['status']))) return order;
       await wait(pauseMs, undefined, { signal: terminal.signal });
     }

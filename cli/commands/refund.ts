@@ -41,11 +41,13 @@ const refund: Resource = {
     BY.project,
     ...period('requested after', 'requested before'),
   ],
+  own: { get: '/api/v2/payment/refunds' },
 };
 
 async function completeRefund(orderNo: string, body: Row, context: Context): Promise<Partial<Change>> {
-  const { api, prompts, target } = context;
-  const order = await api.get(`${ORDERS}/${segment(orderNo)}`);
+  const { api, application, prompts, target } = context;
+  const isOwn = (await application()) !== undefined;
+  const order = await api.get(`${isOwn ? '/api/v2/payment/query' : ORDERS}/${segment(orderNo)}`);
   const refundAmount =
     body['refundAmount'] ??
     amount(
@@ -59,8 +61,8 @@ async function completeRefund(orderNo: string, body: Row, context: Context): Pro
   return {
     what: `refund ${money(refundAmount, order['currency'])} of order ${orderNo}`,
     risk: label === 'prod' ? 'severe' : 'moderate',
-    path: `${ORDERS}/${segment(orderNo)}/refunds`,
-    body: { refundAmount, ...body },
+    path: isOwn ? '/api/v2/payment/refund' : `${ORDERS}/${segment(orderNo)}/refunds`,
+    body: { ...(isOwn && { orderNo }), refundAmount, ...body },
   };
 }
 
@@ -91,6 +93,7 @@ export function define(noun: Command, context: ContextOf): void {
         { name: 'reason', value: 'text', help: 'reason, shown to the payer if the channel supports it' },
         { name: 'merchantRefundNo', value: 'no', help: 'your own refund number; reusing it never refunds twice' },
       ],
+      merchants: true,
       request: completeRefund,
       money: true,
       done: ({ status, refundNo }) =>

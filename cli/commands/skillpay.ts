@@ -7,7 +7,7 @@ import type { ApiClient, Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { credentialFiles } from '../credential-files.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { amount, changes, choice, examples, given, instant, json } from '../options.ts';
+import { amount, changes, choice, examples, given, instant, json, needs } from '../options.ts';
 import { drawQr } from '../qr.ts';
 import { type Resource, type RowFlags, projectFlag, projectQuery, segment } from '../resource.ts';
 import { type Change, type ChangeFlags, confirmChange, targetLine } from '../safety.ts';
@@ -37,18 +37,18 @@ const VIEW: View = {
 };
 
 function merchantFlags(command: Command): Command {
-  return command
+  return needs(command, 'application')
     .option('--app <client_id>', 'authenticate as this application')
     .option('--secret-file <file>', 'file with the client_secret of the application');
 }
 
-function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
-  if (!flags.app)
-    throw new UsageError(
-      'This command requires the client id and the secret of an API application.',
-      'add --app CLIENT_ID --secret-file FILE',
-    );
-  return merchantApi(context, flags.app, flags.secretFile);
+async function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
+  if (flags.app) return merchantApi(context, flags.app, flags.secretFile);
+  if (await context.application()) return context.api;
+  throw new UsageError(
+    'This command requires the client id and the secret of an API application.',
+    'add --app CLIENT_ID --secret-file FILE, or payctl login --client-id CLIENT_ID',
+  );
 }
 
 const PRICE = {
@@ -260,7 +260,7 @@ function defineVerifyCode(noun: Command, context: ContextOf): void {
     )
     .option('--file <file>', 'read the code from a file instead of stdin');
   examples(
-    command,
+    needs(command, 'none'),
     'payctl skillpay verify-code < code.txt',
     'payctl skillpay verify-code --file receipt.txt --json',
   ).action((flags: { file?: string }) => runVerifyCode(context(), flags));

@@ -48,6 +48,11 @@ export const ORDER_VIEW: View = {
   ],
 };
 
+/** The path of payment operations for the login in use: those of the application, or of the console. */
+export async function paymentPath({ application }: Pick<Context, 'application'>): Promise<string> {
+  return (await application()) ? '/api/v2/payment' : '/api/v1/console/payment';
+}
+
 export const REFUNDS = '/api/v1/refunds';
 
 export const EXCEPTIONS = '/api/v1/exceptions';

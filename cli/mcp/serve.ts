@@ -18,17 +18,17 @@ import { once } from 'node:events';
 import { Writable } from 'node:stream';
 import { z } from 'zod';
 import type { ApiClient } from '../api-client.ts';
-import { type Context, DEFAULT_TIMEOUT_SECONDS } from '../context.ts';
-import { createTrace } from '../http.ts';
-import { segment } from '../resource.ts';
-import { packageVersion } from '../version.ts';
-import { NOTICE, ToolRefusal, cleanText, sortAnswer, toolError } from './answers.ts';
 import {
   type ApplicationClient,
   type CredentialFlags,
   createApplicationClient,
   readCredentials,
-} from './credentials.ts';
+} from '../application.ts';
+import { type Context, DEFAULT_TIMEOUT_SECONDS } from '../context.ts';
+import { createTrace } from '../http.ts';
+import { segment } from '../resource.ts';
+import { packageVersion } from '../version.ts';
+import { NOTICE, ToolRefusal, cleanText, sortAnswer, toolError } from './answers.ts';
 import { paidResourceTool, paymentTools } from './payments.ts';
 import { Output, type Tool, type ToolRun, createKeyBook } from './tool.ts';
 
@@ -218,9 +218,11 @@ export interface ServeFlags extends CredentialFlags {
 
 /** Serves the Model Context Protocol until stdin ends or a signal arrives. Running requests are completed first. */
 export async function serve(
-  { terminal, target, allowsHttp, authorities, flags: { debug, timeout } }: Context,
+  { terminal, target, application, allowsHttp, authorities, flags: { debug, timeout } }: Context,
   flags: ServeFlags,
 ): Promise<void> {
+  const isNamed = flags.clientId !== undefined || Boolean(terminal.env['PAYCTL_CLIENT_ID']);
+  const stored = isNamed ? undefined : await application();
   const { server: address } = await target();
   const client = createApplicationClient(
     {
@@ -233,8 +235,8 @@ export async function serve(
       signal: new AbortController().signal,
       userAgent: `payctl mcp (node ${process.versions.node})`,
     },
-    await readCredentials(terminal, flags),
-    () => terminal.now().getTime(),
+    stored ? await stored.credentials() : await readCredentials(terminal, flags),
+    terminal.now,
   );
   const me = await client.api.get('/api/v2/me');
   const note = (line: string): Promise<void> => terminal.err.write(`${cleanText(line)}\n`);

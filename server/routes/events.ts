@@ -29,12 +29,15 @@ const EventTypes = z
   .refine((types) => types.every((type) => knownTypes.has(type)), `must be among ${EVENT_TYPES.join(', ')}`)
   .meta({ description: 'Event types, comma-separated.', examples: ['order.paid,refund.succeeded'] });
 
+const Since = Instant.optional().describe('Returns only events at or after this time.');
+
 const EventsQuery = z.object({
   after: Sequence.optional().describe(
     'Sequence number of the last received event. The response contains the events after it.',
   ),
   cursor: Sequence.optional().describe('Same as `after`: `page.nextCursor` of the previous page.'),
   types: EventTypes.optional(),
+  since: Since,
   limit: Limit,
 });
 
@@ -42,7 +45,7 @@ const EventFilters = {
   clientId: Id.optional(),
   project: Code.optional(),
   objectNo: Id.optional().describe('Number of the order or refund that the events are about.'),
-  since: Instant.optional().describe('Returns only events at or after this time.'),
+  since: Since,
 };
 
 /** An event, in the same form in responses of the event log and in webhook messages. */
@@ -302,8 +305,8 @@ export function ownEventRoutes(events: EventReading): RouteGroup {
         list: true,
         webhooks: WEBHOOK_EVENTS,
       },
-      async ({ query: { types, after, cursor, limit }, caller }) =>
-        eventPage(await events.own({ clientId: caller.clientId, types }, cursor ?? after ?? 0n, limit)),
+      async ({ query: { types, since, after, cursor, limit }, caller }) =>
+        eventPage(await events.own({ clientId: caller.clientId, types, since }, cursor ?? after ?? 0n, limit)),
     ),
   );
   return router;

@@ -1,9 +1,10 @@
 import { createServer } from 'node:http';
-import { writeFile } from 'node:fs/promises';
+import { chmod, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { Webhook } from 'standardwebhooks';
-import { makePlace } from './payctl.ts';
+import { problem } from './fakes/api.ts';
+import { makePlace, type Place } from './payctl.ts';
 import { eventRow } from './fakes/rows.ts';
 import { freePort } from '../support/free-port.ts';
 import { startReceiver } from '../support/receiver.ts';
@@ -149,4 +150,73 @@ test('event listen reconnects when the session lookup fails, and ends when the s
   const ended = await place.payctl(['event', 'listen', '--count', '1', '-q'], { retryPause });
   t.is(ended.code, 4);
   t.regex(ended.stderr, /next: payctl login/);
+});
+
+const merchant = (place: Place) => ({
+  PAYCTL_CLIENT_ID: 'app_1',
+  PAYCTL_CLIENT_SECRET: 'pays_x',
+  PAYCTL_SERVER: place.api.url,
+});
+
+test('event listen signs with the same secret at each start, one for each server and application', async (t) => {
+  const place = await makePlace();
+  const receiver = await startReceiver(t);
+  t.teardown(() => place.close());
+  const secretOf = async (words: readonly string[], env: Record<string, string> = {}) => {
+    const argv = ['event', 'listen', '--after', '6', '--count', '1', '--forward-to', receiver.url, ...words];
+    const { code, stderr } = await place.payctl(argv, { retryPause, env });
+    t.is(code, 0, stderr);
+    const [, secret = '', kept = ''] = /Signing with (whsec_\S+) \((.*)\)/.exec(stderr) ?? [];
+    const { headers, body } = receiver.received.at(-1)!;
+    const at = new Date(Number(headers['webhook-timestamp']) * 1000);
+    t.is(headers['webhook-signature'], new Webhook(secret).sign(String(headers['webhook-id']), at, body));
+    return { secret, kept };
+  };
+  const first = await secretOf([]);
+  t.regex(first.kept, /the same at each start; --new-secret makes another/);
+  t.deepEqual(await secretOf([]), first);
+  const { secret: second } = await secretOf(['--new-secret']);
+  t.not(second, first.secret);
+  t.is((await secretOf([])).secret, second);
+  const ofApp = await secretOf(['--app', 'app_1']);
+  t.not(ofApp.secret, second);
+  t.is((await secretOf([], merchant(place))).secret, ofApp.secret, 'the application itself has the same secret');
+  t.is((await stat(join(place.folder, 'listen-secrets.json'))).mode & 0o777, 0o600);
+  await chmod(join(place.folder, 'listen-secrets.json'), 0o644);
+  const unkept = await secretOf([], merchant(place));
+  t.regex(unkept.kept, /^only for this run: /);
+  const both = ['event', 'listen', '--forward-to', receiver.url, '--new-secret', '--secret-file', 'x'];
+  t.is((await place.payctl(both)).code, 2);
+});
+
+test('event listen of an application reads its event log page by page, from the time of the server on, and goes on after an interruption', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const event = (sequence: number) => ({ ...eventRow, id: `evt_${sequence}`, sequence });
+  const page = (sequences: number[], nextCursor: string | null) => ({
+    body: { data: sequences.map(event), page: { nextCursor, hasMore: nextCursor !== null } },
+  });
+  const answers = [
+    page([], null),
+    page([7, 8], '8'),
+    page([9], null),
+    page([], null),
+    ...Array.from({ length: 3 }, () => problem(503, 'database_unavailable', 'No database.')),
+    page([10], null),
+  ];
+  place.api.on('GET /api/v2/events', () => answers.shift() ?? page([], null));
+  const words = ['event', 'listen', '--types', 'order.paid', '--count', '4', '--interval', '0.001', '-q'];
+  // The clock of this machine is ahead by an hour.
+  const now = () => new Date('2026-11-21T07:05:00.000Z');
+  const { code, stdout, stderr } = await place.payctl(words, { retryPause, env: merchant(place), now });
+  t.is(code, 0, stderr);
+  t.is(stdout, 'evt_7\nevt_8\nevt_9\nevt_10\n');
+  const asked = place.api.seen.filter(({ path }) => path === '/api/v2/events').map(({ query }) => query);
+  const since = '2026-11-21T06:05:00.000Z';
+  t.deepEqual(
+    asked.map(({ since, after }) => since ?? after),
+    [since, since, '8', '9', '9', '9', '9', '9'],
+  );
+  t.true(asked.every(({ types, limit }) => types === 'order.paid' && limit === '200'));
+  t.is(stderr.match(/Connection lost/g)?.length, 1);
 });

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { logIn, operatorAt, type Operator } from './operator.ts';
 import { payOrder, placeOrder } from '../support/orders.ts';
+import { startReceiver } from '../support/receiver.ts';
 import { startService, until } from '../support/service.ts';
 import { writeCertFiles } from './cert-files.ts';
 
@@ -307,6 +308,29 @@ test('orders, refunds and exceptions: every list filter, every verb and the expo
   t.regex(lie.stdout, /^refunded\tfalse\t1\t/m);
   t.regex(lie.stderr, new RegExp(`refunded  ${paid}  order 251, refunds 250`));
   t.regex(lie.stderr, new RegExp(`next: payctl explain ${paid}`));
+});
+
+test('events that a receiver refused for good are resent in bulk, and not once more', async (t) => {
+  const service = await startService(t, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: '127.0.0.1/32' } });
+  const payctl = await operatorAt(t, service);
+  const receiver = await startReceiver(t);
+  const shop = await service.merchant();
+  await payctl.json(`app webhook set ${shop.clientId} --url ${receiver.url} --types order.paid`);
+  receiver.answer = () => ({ status: 410 });
+  const paid = await payOrder(service, shop, { payWay: 'alipay' });
+  await service.app.deliveries.once();
+  const [{ eventId }] = await payctl.json(`app webhook deliveries ${shop.clientId} --state failed`);
+  const stopped = await fails(payctl, 'event resend --failed --since 1h -y');
+  t.is(stopped.exitCode, 1);
+  t.deepEqual(stopped['notResent'], [{ clientId: shop.clientId, eventId, code: 'webhook_not_configured' }]);
+  await payctl.json(`app webhook set ${shop.clientId} --enabled true`);
+  receiver.answer = () => ({ status: 204 });
+  t.like((await payctl.json('event resend --failed --since 1h -y'))[0], { eventId, state: 'pending' });
+  await service.app.deliveries.once();
+  t.is(receiver.received.length, 2);
+  t.is(receiver.received[1]?.headers['webhook-id'], eventId);
+  t.true(receiver.received[1]?.body.includes(paid));
+  t.deepEqual(await payctl.json('event resend --failed --since 1h -y'), [], 'it is delivered');
 });
 
 test('events are listed, followed without loss and sent again', async (t) => {

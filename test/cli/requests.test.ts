@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import test from 'ava';
 import { writeCertFiles } from './cert-files.ts';
 import { CERT_ID } from '../../cli/commands/cert.ts';
-import { makePlace, splitWords } from './payctl.ts';
+import { loginOf, examplesOf } from '../../cli/options.ts';
+import { commandPath } from '../../cli/program.ts';
+import { leaves, program } from './examples.ts';
+import { TOKEN, problem } from './fakes/api.ts';
+import { makePlace, scripted, splitWords, type Place, type RunOptions } from './payctl.ts';
 import { SECRET, HOOK_SECRET } from './fakes/rows.ts';
 
 /** Command lines with the last request that the service must receive. */
@@ -297,30 +301,136 @@ const CASES: [line: string, request: string, body?: unknown][] = [
   ['simulator bill clear b-1', 'DELETE /sim/bills/b-1'],
 ];
 
-for (const [line, request, body] of CASES) {
-  test(`payctl ${line}`, async (t) => {
+/** The same for a merchant, with the credentials of an application. */
+const MERCHANT_CASES: typeof CASES = [
+  ['whoami', 'GET /api/v2/me'],
+  [
+    'pay --subject Tea --amount 0.10 --pay-way wechat --merchant-order-no m-1',
+    'POST /api/v2/payment/pay',
+    { subject: 'Tea', amount: '0.10', payWay: 'wechat', merchantOrderNo: 'm-1' },
+  ],
+  ['pay --subject Tea --amount 0.10 --pay-way wechat --wait', 'GET /api/v2/payment/query/P202611210558007K2MQX9WBT'],
+  [
+    'order list --status paid --user-id u-1 --since 2026-11-01 --limit 5',
+    'GET /api/v2/payment/orders?status=paid&userId=u-1&createdFrom=2026-11-01T00:00:00.000Z&limit=5',
+  ],
+  ['order list --merchant-order-no m-1 --watch --count 1', 'GET /api/v2/payment/orders?merchantOrderNo=m-1'],
+  ['order get P1', 'GET /api/v2/payment/query/P1'],
+  ['order close P1 -y', 'POST /api/v2/payment/close/P1'],
+  ['order capture P1 -y', 'POST /api/v2/payment/capture/P1'],
+  [
+    'refund create P1 --amount 40.00 --reason damaged --merchant-refund-no m-1 -y',
+    'POST /api/v2/payment/refund',
+    { orderNo: 'P1', refundAmount: '40.00', reason: 'damaged', merchantRefundNo: 'm-1' },
+  ],
+  ['refund get R1', 'GET /api/v2/payment/refunds/R1'],
+  ['dispute list --status lost --order P1', 'GET /api/v2/payment/disputes?status=lost&orderNo=P1'],
+  ['dispute get D1', 'GET /api/v2/payment/disputes/D1'],
+  ['event list --types order.paid --after 6', 'GET /api/v2/events?types=order.paid&after=6'],
+  ['event list --since 2026-11-01', 'GET /api/v2/events?since=2026-11-01T00:00:00.000Z'],
+  ['event listen --after 6 --types order.paid --count 1', 'GET /api/v2/events?types=order.paid&limit=200&after=6'],
+  ['skillpay list', 'GET /api/v2/skillpay/resources'],
+  ['skillpay get X1', 'GET /api/v2/skillpay/query/X1'],
+  ['skillpay offer --resource weather', 'POST /api/v2/skillpay/resource', { resource: 'weather' }],
+  ['skillpay redeem X1', 'POST /api/v2/skillpay/resource'],
+  ['skillpay refund X1 -y', 'POST /api/v2/skillpay/refund', { outTradeNo: 'X1' }],
+  ['api /api/v2/payment/orders -X GET -f limit=1', 'GET /api/v2/payment/orders?limit=1'],
+];
+
+/** The requests of `cases` are sent with this authorization. */
+function sendsRequests(as: string, cases: typeof CASES, token: string, env: (place: Place) => RunOptions['env']): void {
+  for (const [line, request, body] of cases)
+    test(`payctl ${line}${as}`, async (t) => {
+      const place = await makePlace();
+      const cwd = await mkdtemp(join(tmpdir(), 'payctl-requests-'));
+      t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
+      await writeFile(join(cwd, 'pw'), 'correct horse battery\n');
+      await writeFile(join(cwd, 'key.txt'), 'secret text\n');
+      await writeFile(join(cwd, 'paypal.toml'), 'mode = "simulator"\nclientId = "AeA1QIZXiflr1"\n');
+      await writeFile(join(cwd, 'alipay.toml'), 'mode = "simulator"\nappId = "2021"\nkey = { file = "key.txt" }\n');
+      await writeFile(join(cwd, 'code'), '492039\n');
+      const { code, stderr } = await place.payctl(splitWords(line).words, { cwd, env: env(place) ?? {} });
+      t.is(code, 0, stderr);
+      const wanted = new URL(`http://x${request.slice(request.indexOf('/'))}`).pathname;
+      const last = place.api.seen.findLast(({ path }) => path === wanted) ?? place.api.seen.at(-1);
+      const query = new URLSearchParams(last?.query).toString();
+      t.is(
+        `${last?.method} ${last?.path}${query ? `?${query}` : ''}`,
+        new URL(`http://x${request.slice(request.indexOf('/'))}`).href
+          .replace('http://x', `${request.split(' ')[0]} `)
+          .replace(/\?.*/, (text) => `?${new URLSearchParams(text)}`),
+      );
+      t.deepEqual(last?.body, body);
+      if (last?.path.startsWith('/api/') && !line.includes('--app app_1 --secret-file'))
+        t.is(last.headers['authorization'], `Bearer ${token}`);
+    });
+}
+
+/** The environment of a merchant without any stored login. */
+const merchant = ({ api }: Place) => ({
+  PAYCTL_CLIENT_ID: 'app_1',
+  PAYCTL_CLIENT_SECRET: SECRET,
+  PAYCTL_SERVER: api.url,
+  PAYCTL_CONFIG_DIR: '/nonexistent',
+});
+
+sendsRequests('', CASES, TOKEN, () => ({}));
+sendsRequests(' as a merchant', MERCHANT_CASES, 'merchant-token', merchant);
+
+for (const command of leaves(program).filter((leaf) => loginOf(leaf) === 'administrator')) {
+  const path = commandPath(command);
+  test(`${path} refuses an application before any request or question`, async (t) => {
+    const line = examplesOf(command).find((one) => !one.includes('--offline')) ?? path;
     const place = await makePlace();
-    const cwd = await mkdtemp(join(tmpdir(), 'payctl-requests-'));
-    t.teardown(() => Promise.all([place.close(), rm(cwd, { recursive: true })]));
-    await writeFile(join(cwd, 'pw'), 'correct horse battery\n');
-    await writeFile(join(cwd, 'key.txt'), 'secret text\n');
-    await writeFile(join(cwd, 'paypal.toml'), 'mode = "simulator"\nclientId = "AeA1QIZXiflr1"\n');
-    await writeFile(join(cwd, 'alipay.toml'), 'mode = "simulator"\nappId = "2021"\nkey = { file = "key.txt" }\n');
-    await writeFile(join(cwd, 'code'), '492039\n');
-    const { code, stderr } = await place.payctl(splitWords(line).words, { cwd });
-    t.is(code, 0, stderr);
-    const wanted = new URL(`http://x${request.slice(request.indexOf('/'))}`).pathname;
-    const last = place.api.seen.findLast(({ path }) => path === wanted) ?? place.api.seen.at(-1);
-    const query = new URLSearchParams(last?.query).toString();
-    t.is(
-      `${last?.method} ${last?.path}${query ? `?${query}` : ''}`,
-      new URL(`http://x${request.slice(request.indexOf('/'))}`).href
-        .replace('http://x', `${request.split(' ')[0]} `)
-        .replace(/\?.*/, (text) => `?${new URLSearchParams(text)}`),
-    );
-    t.deepEqual(last?.body, body);
+    t.teardown(() => place.close());
+    const words = splitWords(line).words.slice(1);
+    const at = words.flatMap((word, index) => (/^(-C|--server)$/.test(word) ? [index, index + 1] : []));
+    const argv = words.filter((_word, index) => !at.includes(index));
+    const prompts = scripted();
+    const { code, stderr } = await place.payctl([...argv, '--json'], { env: merchant(place), prompts });
+    t.is(code, 5, stderr);
+    t.like(JSON.parse(stderr), {
+      error: {
+        code: 'administrator_needed',
+        message: "this command needs an administrator's login",
+        hint: 'unset PAYCTL_CLIENT_ID, then payctl login -u NAME',
+      },
+    });
+    t.deepEqual(place.api.seen, []);
+    t.deepEqual(prompts.asked, []);
   });
 }
+
+for (const line of [
+  'order list --app app_1',
+  'order list --project eu',
+  'event listen --app app_1',
+  'api /api/v1/orders',
+])
+  test(`an application cannot use: ${line}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    const { code, stderr } = await place.payctl([...line.split(' '), '--json'], { env: merchant(place) });
+    t.is(code, 5, stderr);
+    t.like(JSON.parse(stderr), { error: { code: 'administrator_needed' } });
+    t.deepEqual(place.api.seen, []);
+  });
+
+test('a missing scope is named in the hint', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v2/payment/pay', () => ({
+    ...problem(403, 'insufficient_scope', 'The scope payment:write is required.'),
+    headers: { 'www-authenticate': 'Bearer error="insufficient_scope", scope="payment:write"' },
+  }));
+  const argv = ['pay', '--subject', 'Tea', '--amount', '1', '--pay-way', 'alipay', '--json'];
+  const { code, stderr } = await place.payctl(argv, { env: merchant(place) });
+  t.is(code, 5);
+  const { error } = JSON.parse(stderr.slice(stderr.indexOf('{'))) as { error: { code: string; hint: string } };
+  t.is(error.code, 'insufficient_scope');
+  t.regex(error.hint, /adds the scope payment:write .*payctl app update CLIENT_ID --scope/);
+  t.is(place.api.seen.filter(({ path }) => path === '/oauth/token').length, 1, 'a new token would not help');
+});
 
 test('cert upload sends the key before the certificate, and rejects a key that does not match', async (t) => {
   const place = await makePlace();

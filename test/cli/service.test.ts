@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { bundled } from '../support/built.ts';
+import { Webhook } from 'standardwebhooks';
+import { startReceiver } from '../support/receiver.ts';
 import { runPayctl, type Result } from './payctl.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { freePort } from '../support/free-port.ts';
@@ -117,5 +119,38 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   t.is((await payctl(`api /api/v2/me --app ${clientId} --secret-file shop.secret`)).code, 4);
   await done('logout');
   t.is((await payctl('whoami')).code, 4);
+
+  // From here on a merchant, who has only the credentials of the application.
+  const own = { ...env, PAYCTL_CONFIG_DIR: join(cwd, 'merchant') };
+  const merchantRuns = (line: string) => runPayctl(line.split(' '), { cwd, env: own, now: () => new Date() });
+  const merchantDone = async (line: string): Promise<string> => {
+    const { code, stdout, stderr } = await merchantRuns(line);
+    t.is(code, 0, `${line}\n${stderr}`);
+    return stdout.trimEnd();
+  };
+  await merchantDone(`login --server ${server} --client-id ${clientId} --client-secret-file new.secret`);
+  t.is(await merchantDone('whoami --fields name,project,scopes'), 'shop\tdefault\tpayment:write,payment:read');
+  const orderNo = await merchantDone('pay --subject Tea --amount 12.50 --pay-way alipay -q');
+  await merchantDone(`simulator pay ${orderNo}`);
+  const receiver = await startReceiver(t);
+  const listen = `event listen --types order.paid --since 1h --count 1 --interval 0.1 --forward-to ${receiver.url}`;
+  const heard = await merchantRuns(listen);
+  t.is(heard.code, 0, heard.stderr);
+  const [, signing = ''] = /Signing with (whsec_\S+) /.exec(heard.stderr) ?? [];
+  const { headers, body } = receiver.received[0]!;
+  const event = new Webhook(signing).verify(body, headers as Record<string, string>);
+  t.is((event as { data: { object: { orderNo: string } } }).data.object.orderNo, orderNo);
+  t.is(await merchantDone(`order get ${orderNo} --fields status,amountMinor`), 'paid\t1250');
+  t.is(await merchantDone('order list --status paid -q'), orderNo);
+  const refundNo = await merchantDone(`refund create ${orderNo} --amount 2.50 -y -q`);
+  t.is(await merchantDone(`refund get ${refundNo} --fields refundAmount`), '2.5');
+  t.is((await merchantRuns(`order close ${orderNo} -y`)).code, 6);
+  t.is(await merchantDone('dispute list -q'), '');
+  t.is((await merchantRuns('event list -q')).stdout.split('\n')[0]?.slice(0, 4), 'evt_');
+  t.is((await merchantRuns('skillpay list')).code, 5, 'a scope that the application lacks');
+  t.regex((await merchantRuns('skillpay list')).stderr, /adds the scope skillpay:call/);
+  t.is((await merchantRuns('order timeline P1')).code, 5);
+  await merchantDone('logout');
+  t.is((await merchantRuns('whoami')).code, 4);
   t.is(await stop(), 0);
 });

@@ -1,9 +1,9 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { request as forward } from 'node:http';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
-import test from 'ava';
-import { makePlace, scripted, type RunOptions } from './payctl.ts';
+import test, { type ExecutionContext } from 'ava';
+import { makePlace, scripted, type Place, type RunOptions } from './payctl.ts';
 import { issueCertificate, newRsaKeys } from '../../server/simulator/certificates.ts';
 import { TOKEN, problem, startFakeApi } from './fakes/api.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
@@ -91,6 +91,8 @@ test('no credential is sent to another machine over plain HTTP without --allow-h
     [['event', 'listen', '--count', '1'], { env: token }],
     [['api', '/api/v2/me', '--app', 'app_1', '--secret-file', 'shop.secret'], {}],
     [['mcp'], { env: secret }],
+    [['order', 'get', 'P1'], { env: secret }],
+    [['login', '--client-id', 'app_1', '--client-secret-file', 'shop.secret'], {}],
   ];
   for (const [argv, options] of ways) {
     const { code, stderr } = await place.payctl([...argv, '--server', server, '--json'], options);
@@ -231,4 +233,147 @@ test('a certificate of a private authority is refused with a hint to trust it; t
   });
   const added = ['context', 'add', 'more', '--server', server, '--ca-file', 'ca.pem', '--json'];
   t.like(JSON.parse((await place.payctl(added)).stdout), { caFile: join(place.folder, 'ca.pem') });
+});
+
+const APP_LOGIN = ['login', '--client-id', 'app_1', '--client-secret-file', 'shop.secret'];
+
+/** A place where an administrator is logged in, with the file of an application's secret. */
+async function shopPlace(t: ExecutionContext): Promise<Place> {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  await writeFile(join(place.folder, 'shop.secret'), 'pays_x\n');
+  let given = 0;
+  place.api.on('POST /oauth/token', () => ({ body: { access_token: `token-${(given += 1)}`, expires_in: 3600 } }));
+  return place;
+}
+
+const tokensGiven = ({ api }: Place) => api.seen.filter(({ path }) => path === '/oauth/token').length;
+const lastToken = ({ api }: Place) => api.seen.at(-1)?.headers['authorization'];
+
+test('an application logs in beside an administrator, and its secret and token are in private files only', async (t) => {
+  const place = await shopPlace(t);
+  const { code, stdout, stderr } = await place.payctl([...APP_LOGIN, '--json']);
+  t.is(code, 0, stderr);
+  const { context } = JSON.parse(stdout) as { context: string };
+  t.not(context, 'dev');
+  t.like(JSON.parse(stdout), { client_id: 'app_1', name: 'shop', project: 'default', scopes: ['payment:read'] });
+  t.false(`${stdout}${stderr}`.includes('pays_x'));
+  t.is((await stat(join(place.folder, 'credentials.json'))).mode & 0o777, 0o600);
+  t.false((await readFile(join(place.folder, 'contexts.json'), 'utf8')).includes('pays_x'));
+  t.is((await place.payctl(['whoami', '-q'])).stdout, 'app_1\n', 'the new context is the current one');
+  t.is((await place.payctl(['whoami', '-q', '-C', 'dev'])).stdout, 'alice\n');
+  t.regex((await place.payctl(['mcp'])).stderr, /Serving MCP as shop/);
+  t.is((await place.payctl(['app', 'list'])).code, 5);
+  const admin = ['login', '-u', 'alice', '--password-stdin'];
+  t.is((await place.payctl(admin, PASSWORD)).code, 0, 'the hint of the refused command works');
+  t.is((await place.payctl(['whoami', '-q', '-C', 'dev'])).stdout, 'alice\n');
+  t.is((await place.payctl([...APP_LOGIN, '-C', 'dev'])).code, 2, 'no session is overwritten by the other kind');
+  t.is((await place.payctl([...admin, '-C', context], PASSWORD)).code, 2);
+  t.is((await place.payctl([...APP_LOGIN, '-u', 'alice'])).code, 2);
+  const prompts = scripted({ '--client-secret-file': 'pays_y' });
+  t.is((await place.payctl(['login', '-C', context], { prompts })).code, 0, 'the context knows its application');
+  t.deepEqual(prompts.asked, ['Secret of app_1']);
+  t.is((await place.payctl(['login', '--client-id', 'app_1'])).code, 2, 'no terminal for the secret');
+});
+
+test('a wrong secret is exit 4 and saves nothing', async (t) => {
+  const place = await shopPlace(t);
+  const before = await readFile(join(place.folder, 'contexts.json'), 'utf8');
+  place.api.on('POST /oauth/token', () => problem(401, 'invalid_client', 'The client credentials are wrong.'));
+  const { code, stderr } = await place.payctl(APP_LOGIN);
+  t.is(code, 4);
+  t.regex(stderr, /next: check the client id and the secret/);
+  t.is(await readFile(join(place.folder, 'contexts.json'), 'utf8'), before);
+});
+
+test('the token of an application is kept, and renewed before its end, after a 401 and for a new scope', async (t) => {
+  const place = await shopPlace(t);
+  t.is((await place.payctl(APP_LOGIN)).code, 0);
+  const get = (now?: Date) => place.payctl(['order', 'get', 'P1'], now ? { now: () => now } : {});
+  t.is((await get()).code, 0);
+  t.is((await get()).code, 0);
+  t.is(tokensGiven(place), 1);
+  t.is((await get(new Date('2026-11-21T07:04:45.000Z'))).code, 0);
+  t.is(lastToken(place), 'Bearer token-2');
+  t.is((await get(new Date('2026-11-21T07:05:30.000Z'))).code, 0);
+  t.is(tokensGiven(place), 2, 'the new token is kept');
+  t.regex((await place.payctl(['context', 'list', '--fields', 'user'])).stdout, /^app_1$/m);
+  for (const refusal of [
+    problem(401, 'unauthenticated', 'The token was revoked.'),
+    problem(403, 'insufficient_scope', 'The scope payment:read is required.'),
+  ]) {
+    const stale = lastToken(place);
+    place.api.on('GET /api/v2/payment/query/P1', ({ headers }) =>
+      headers['authorization'] === stale ? refusal : { body: { data: { orderNo: 'P1' } } },
+    );
+    const { code, stderr } = await get(new Date('2026-11-21T07:05:30.000Z'));
+    t.is(code, 0, stderr);
+  }
+  t.is(tokensGiven(place), 4);
+});
+
+test('logout revokes the token of an application and removes its secret', async (t) => {
+  const place = await shopPlace(t);
+  t.is((await place.payctl(APP_LOGIN)).code, 0);
+  t.is((await place.payctl(['logout', '--everywhere'])).code, 2);
+  t.is((await place.payctl(['logout', '--dry-run'])).code, 0);
+  t.false(place.api.seen.some(({ path }) => path === '/oauth/revoke'));
+  t.is((await place.payctl(['logout'])).code, 0);
+  t.like(place.api.seen.at(-1), { path: '/oauth/revoke', body: { token: 'token-1' } });
+  t.false((await readFile(join(place.folder, 'credentials.json'), 'utf8')).includes('pays_x'));
+  t.is((await place.payctl(['order', 'get', 'P1'])).code, 4);
+  t.is((await place.payctl(['whoami', '-q', '-C', 'dev'])).stdout, 'alice\n', 'the administrator stays logged in');
+});
+
+test('flags come before the environment, and the environment before the context', async (t) => {
+  const place = await shopPlace(t);
+  const other = await startFakeApi();
+  t.teardown(() => other.close());
+  const who = async (env: Record<string, string>, ...flags: string[]) => {
+    const { code, stderr } = await place.payctl(['skillpay', 'get', 'X1', ...flags], { env });
+    t.is(code, 0, stderr);
+    const basic = place.api.seen.findLast(({ path }) => path === '/oauth/token')?.headers['authorization'] ?? '';
+    return Buffer.from(basic.replace('Basic ', ''), 'base64').toString().split(':')[0];
+  };
+  const env = { PAYCTL_CLIENT_ID: 'app_env', PAYCTL_CLIENT_SECRET_FILE: 'shop.secret', PAYCTL_SERVER: place.api.url };
+  t.is((await place.payctl(APP_LOGIN)).code, 0);
+  t.is(await who({}), 'app_1');
+  t.is(await who(env), 'app_env');
+  t.is(await who(env, '--app', 'app_flag', '--secret-file', 'shop.secret'), 'app_flag');
+  const { PAYCTL_SERVER: _server, ...bare } = env;
+  t.is(await who(bare, '--server', place.api.url), 'app_env', '--server names the server of the secret');
+  const seen = place.api.seen.length;
+  const refused = async (env: Record<string, string>, wanted: string, ...flags: string[]) => {
+    const { code, stderr } = await place.payctl(['order', 'get', 'P1', '--json', ...flags], { env });
+    t.is(code, 2, wanted);
+    t.like(JSON.parse(stderr), { error: { code: wanted } });
+  };
+  await refused({ ...env, PAYCTL_TOKEN: TOKEN }, 'credentials_mixed');
+  await refused(bare, 'secret_without_server');
+  await refused(bare, 'secret_without_server', '-C', 'dev');
+  await refused(env, 'secret_of_another_server', '--server', other.url);
+  await refused({ PAYCTL_TOKEN: TOKEN }, 'token_without_server', '-C', 'dev');
+  await refused({ PAYCTL_CLIENT_ID: 'app_1', PAYCTL_SERVER: place.api.url }, 'usage');
+  t.deepEqual([place.api.seen.length, other.seen.length], [seen, 0], 'nothing was sent');
+});
+
+test('config explain names the application, and no secret', async (t) => {
+  const place = await shopPlace(t);
+  const read = async (env: Record<string, string> = {}) => {
+    const { stdout } = await place.payctl(['config', 'explain', '--json'], { env });
+    t.false(/pays_x|token-1/.test(stdout));
+    return (JSON.parse(stdout) as { setting: string; value: unknown; source: string }[]).filter(({ setting }) =>
+      ['user', 'token'].includes(setting),
+    );
+  };
+  t.is((await place.payctl([...APP_LOGIN, '-C', 'shop', '--server', place.api.url])).code, 0);
+  t.deepEqual(await read(), [
+    { setting: 'user', value: 'app_1', source: 'context shop' },
+    { setting: 'token', value: 'until 2026-11-21T07:05:00.000Z', source: 'context shop' },
+  ]);
+  const env = { PAYCTL_CLIENT_ID: 'app_env', PAYCTL_CLIENT_SECRET: 'pays_x', PAYCTL_SERVER: place.api.url };
+  t.deepEqual(await read(env), [
+    { setting: 'user', value: 'app_env', source: 'PAYCTL_CLIENT_ID' },
+    { setting: 'token', value: 'requested when needed', source: 'PAYCTL_CLIENT_ID' },
+  ]);
 });

@@ -18,9 +18,13 @@ registerHooks({ load(url, context, next) { seen.push(url); return next(url, cont
 process.on('exit', () => process.stderr.write(JSON.stringify(seen)));
 `)}`;
 
-async function loadedBy(argv: readonly string[], program = bin): Promise<string[]> {
-  const { stderr } = await run(process.execPath, ['--import', WATCH, program, ...argv], {
-    env: { ...process.env, PAYCTL_CONFIG_DIR: '/nonexistent' },
+async function loadedBy(argv: readonly string[], program = bin, env: Record<string, string> = {}): Promise<string[]> {
+  // A command that cannot reach its server fails; what it loaded is on stderr, too.
+  const { stderr = '' } = await run(process.execPath, ['--import', WATCH, program, ...argv], {
+    env: { ...process.env, PAYCTL_CONFIG_DIR: '/nonexistent', ...env },
+  }).catch((error: unknown) => {
+    if (env['PAYCTL_SERVER'] === undefined) throw error;
+    return error as { stderr?: string };
   });
   const urls = JSON.parse(stderr.slice(stderr.indexOf('['))) as string[];
   return urls.map((url) => (url.startsWith('file:') ? relative(root, fileURLToPath(url)) : url)).toSorted();
@@ -73,6 +77,19 @@ test('a command loads its own noun, and neither the server nor inquirer, zod or 
     loaded.filter((name) => name.startsWith('cli/commands/')),
     ['cli/commands/context.ts', 'cli/commands/index.ts'],
   );
+});
+
+test('a command loads the same files for an application as for an administrator, and nothing of mcp', async (t) => {
+  const env = (more: Record<string, string>) => ({ PAYCTL_SERVER: 'http://127.0.0.1:9', ...more });
+  const admin = await loadedBy(['order', 'get', 'P1'], bin, env({ PAYCTL_TOKEN: 'pays_x' }));
+  const merchant = await loadedBy(
+    ['order', 'get', 'P1'],
+    bin,
+    env({ PAYCTL_CLIENT_ID: 'app_1', PAYCTL_CLIENT_SECRET: 'pays_x' }),
+  );
+  t.deepEqual(ours(merchant), ours(admin));
+  t.true(merchant.includes('cli/application.ts'));
+  t.false(merchant.some((name) => /^cli\/mcp\/|modelcontextprotocol|zod/.test(name)));
 });
 
 /** Reports at exit which parts of fetch and WebSocket Node.js has loaded. */

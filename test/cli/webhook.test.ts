@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { makePlace, type Place, scripted } from './payctl.ts';
 import { problem } from './fakes/api.ts';
+import type { Row } from './fakes/list.ts';
 import { deliveryRow, HOOK_SECRET, webhookRow } from './fakes/rows.ts';
 
 const HOOK = '/api/v1/api-apps/app_1/webhook';
@@ -150,4 +151,135 @@ test('a webhook without selected types shows all', async (t) => {
   const { stdout } = await at.payctl(['app', 'webhook', 'get', 'app_1', '--color', 'never'], { terminal: 80 });
   t.regex(stdout, /^types +all$/m);
   t.deepEqual(JSON.parse((await at.payctl(['app', 'webhook', 'get', 'app_1', '--json'])).stdout).types, []);
+});
+
+interface Stand {
+  at: Place;
+  /** The deliveries of each application, oldest first. */
+  events: Map<string, { eventId: string; state: string; attempts: number }[]>;
+  /** Resends by event. */
+  resent: string[];
+  /** The most events of one application that were pending and untried at once. */
+  mostAtOnce: () => number;
+  run(...words: string[]): ReturnType<Place['payctl']>;
+}
+
+/** A service whose applications have failed events; `receive` is the state of a resent event after its next attempt. */
+async function standWith(
+  t: ExecutionContext,
+  apps: Record<string, number>,
+  receive: (eventId: string) => string,
+): Promise<Stand> {
+  const at = await place(t);
+  const events: Stand['events'] = new Map(
+    Object.entries(apps).map(([clientId, count]) => [
+      clientId,
+      Array.from({ length: count }, (_, n) => ({ eventId: `evt_${clientId}_${n}`, state: 'failed', attempts: 12 })),
+    ]),
+  );
+  const resent: string[] = [];
+  let most = 0;
+  const listed = (data: unknown[], nextCursor: string | null = null) => ({
+    body: { data, page: { nextCursor, hasMore: nextCursor !== null } },
+  });
+  at.api.on('GET /api/v1/api-apps', () => listed(Object.keys(apps).map((client_id) => ({ client_id }))));
+  for (const [clientId, rows] of events) {
+    at.api.on(`GET /api/v1/api-apps/${clientId}/webhook/deliveries`, ({ query }) => {
+      const ofEvent = rows.filter(({ eventId }) => eventId === query['eventId']);
+      for (const row of ofEvent)
+        if (row.state === 'pending' && row.attempts === 0)
+          Object.assign(row, { attempts: 1, state: receive(row.eventId) });
+      const failed = rows.filter(({ state }) => state === query['state']).toReversed();
+      const found = query['eventId'] === undefined ? failed : ofEvent;
+      return listed(found.map((row) => ({ ...deliveryRow, ...row })));
+    });
+    for (const row of rows)
+      at.api.on(`POST /api/v1/events/${row.eventId}/resend`, () => {
+        if (clientId === 'app_bare') return problem(409, 'webhook_not_configured', 'There is no webhook.');
+        resent.push(row.eventId);
+        Object.assign(row, { state: 'pending', attempts: 0 });
+        most = Math.max(most, rows.filter(({ state, attempts }) => state === 'pending' && attempts === 0).length);
+        return { status: 201, body: { data: { ...deliveryRow, ...row } } };
+      });
+  }
+  const run: Stand['run'] = (...words) => at.payctl(['event', 'resend', '--failed', ...words], { retryPause: () => 0 });
+  return { at, events, resent, mostAtOnce: () => most, run };
+}
+
+test('event resend --failed resends the failed events of all applications, ten at once to each', async (t) => {
+  const stand = await standWith(t, { app_a: 23, app_b: 2, app_c: 0 }, () => 'delivered');
+  const dry = await stand.run('--dry-run', '-q', '--since', '2026-11-01');
+  t.is(dry.stdout.split('\n').length - 1, 25);
+  t.regex(dry.stderr, /25 events would be resent/);
+  const unasked = await stand.run('--since', '2026-11-01');
+  t.is(unasked.code, 2);
+  t.regex(unasked.stderr, /25 failed events of 2 applications\.[\s\S]*--yes is required/);
+  t.deepEqual(stand.resent, []);
+  const { code, stdout, stderr } = await stand.run('--since', '2026-11-01', '-y', '--fields', 'eventId');
+  t.is(code, 0, stderr);
+  t.deepEqual(stdout.trimEnd().split('\n'), stand.resent);
+  t.is(stand.resent[0], 'evt_app_a_0', 'oldest first');
+  t.is(new Set(stand.resent).size, 25);
+  t.is(stand.mostAtOnce(), 10);
+  t.is(stderr.match(/as alice/g)?.length, 1, 'they are confirmed together');
+  t.regex(stderr, /25 events are queued for redelivery/);
+  const again = await stand.run('--since', '2026-11-01', '-y');
+  t.is(again.code, 0);
+  t.regex(again.stderr, /No event has failed; nothing was resent\./);
+  t.is(stand.resent.length, 25, 'a repeat sends nothing again');
+});
+
+test('event resend --failed sends at most --max events, of the chosen applications', async (t) => {
+  const stand = await standWith(t, { app_a: 7, app_b: 7 }, () => 'delivered');
+  const first = await stand.run('--since', '2026-11-01', '--max', '10', '-y');
+  t.is(first.code, 0, first.stderr);
+  t.regex(first.stderr, /More than 10 events failed: this run resends the newest 10/);
+  t.is(stand.resent.length, 10);
+  t.is((await stand.run('--since', '2026-11-01', '--max', '10', '-y', '--app', 'app_a')).code, 0);
+  t.is(stand.resent.length, 10, 'app_a has no failed event any more');
+  t.is((await stand.run('--since', '2026-11-01', '--max', '10', '-y')).code, 0);
+  t.is(new Set(stand.resent).size, 14);
+  t.is((await stand.run('--since', '2d', 'evt_1')).code, 2, 'an id or --failed');
+  t.is((await stand.at.payctl(['event', 'resend', '--failed', '-y'])).code, 2, 'without --since');
+  t.is((await stand.at.payctl(['event', 'resend'])).code, 2);
+});
+
+test('event resend --failed lists what was not resent: a receiver that refuses, no webhook, an error of the service', async (t) => {
+  const stand = await standWith(t, { app_a: 15, app_bare: 2, app_c: 3 }, (id) =>
+    id.startsWith('evt_app_a') ? 'pending' : 'delivered',
+  );
+  stand.at.api.on('POST /api/v1/events/evt_app_c_1/resend', () => problem(500, 'internal_error', 'A fault.'));
+  const { code, stderr, stdout } = await stand.run('--since', '2026-11-01', '-y', '--json');
+  t.is(code, 1);
+  t.is(JSON.parse(stdout).length, 12);
+  const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as {
+    error: { code: string; message: string; notResent: { eventId: string; clientId: string; code: string }[] };
+  };
+  t.is(error.code, 'resend_incomplete');
+  t.is(error.message, '8 of 20 events were not resent.');
+  t.deepEqual(
+    error.notResent.map(({ eventId, code }) => `${eventId} ${code}`),
+    [
+      ...[10, 11, 12, 13, 14].map((n) => `evt_app_a_${n} receiver_refuses`),
+      'evt_app_bare_0 webhook_not_configured',
+      'evt_app_bare_1 webhook_not_configured',
+      'evt_app_c_1 internal_error',
+    ],
+  );
+  const plain = await stand.run('--since', '2026-11-01', '-y', '--app', 'app_c');
+  t.regex(plain.stderr, /not resent: evt_app_c_1 of app_c \(internal_error\)/);
+  t.is(stand.resent.filter((id) => id.startsWith('evt_app_c')).length, 2, 'only what failed is sent again');
+});
+
+test('event resend --failed stops at the end of the login, and names every event that is left', async (t) => {
+  const stand = await standWith(t, { app_a: 3, app_b: 2 }, () => 'delivered');
+  stand.at.api.on('POST /api/v1/events/evt_app_a_1/resend', () => problem(401, 'unauthenticated', 'Log in again.'));
+  const { code, stderr } = await stand.run('--since', '2026-11-01', '-y', '--json');
+  t.is(code, 1);
+  const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as { error: { notResent: Row[] } };
+  t.deepEqual(
+    error.notResent.map(({ eventId }) => eventId),
+    ['evt_app_a_1', 'evt_app_a_2', 'evt_app_b_0', 'evt_app_b_1'],
+  );
+  t.deepEqual(stand.resent, ['evt_app_a_0']);
 });

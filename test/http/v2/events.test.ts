@@ -36,6 +36,15 @@ test.serial('a client continues after the last number, and a cursor leads to the
   t.deepEqual((await shop.call('GET', `/api/v2/events?cursor=${nextCursor}`)).body, rest.body);
 });
 
+test.serial('a client starts at a time', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  await paid();
+  const [event] = (await shop.call('GET', '/api/v2/events')).body.data;
+  const later = new Date(new Date(event.createdAt).getTime() + 1).toISOString();
+  t.deepEqual((await shop.call('GET', `/api/v2/events?since=${event.createdAt}`)).body.data, [event]);
+  t.deepEqual((await shop.call('GET', `/api/v2/events?since=${later}`)).body.data, []);
+});
+
 test.serial('only events of the requested types are returned', async (t) => {
   const { shop, paid } = await openMarket(file);
   await paid();

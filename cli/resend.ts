@@ -1,0 +1,225 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ApiClient } from './api-client.ts';
+import { app } from './commands/app-resource.ts';
+import { DELIVERY, EVENTS } from './commands/views.ts';
+import type { Context } from './context.ts';
+import { Cancelled, CliError, EXIT } from './errors.ts';
+import { segment } from './resource.ts';
+import type { ChangeFlags } from './safety.ts';
+import { withSpinner } from './terminal.ts';
+import { type Row, plain } from './values.ts';
+
+/** An event whose newest delivery failed. */
+export interface FailedEvent {
+  clientId: string;
+  eventId: string;
+}
+
+/** An event that was not resent, or whether it was is unknown. */
+interface NotResent extends FailedEvent {
+  code: string;
+}
+
+/** At most this many resent events of an application wait for its receiver, so that the receiver is not flooded. */
+const AT_ONCE = 10;
+/** How often payctl looks whether the service has tried those events, before it gives up on the application. */
+const MOST_LOOKS = 40;
+
+/** Events that one run resends by default, and at most. */
+export const RESEND_BOUNDS = { usual: 500, most: 10_000 } as const;
+
+export const MAX_HELP = `with --failed: at most this many events, the newest; default ${RESEND_BOUNDS.usual}`;
+
+/** The note about events that a run leaves to the next one. */
+export function moreFailed(found: number): string {
+  return `More than ${found} events failed: this run resends the newest ${found}; run it again for the others, or raise --max.`;
+}
+
+/** The path of the deliveries to an application. */
+function deliveriesOf(clientId: string): string {
+  return `${app.path}/${segment(clientId)}/webhook/deliveries`;
+}
+
+/**
+ * Finds events of an application whose newest delivery failed, oldest first: of all that failed since `since`, the
+ * newest `most`. `isCut` says that there may be more. Test messages are skipped, because they are not events.
+ */
+export async function findFailed(
+  { api, terminal }: Context,
+  clientId: string,
+  since: string | undefined,
+  most: number,
+): Promise<{ events: FailedEvent[]; isCut: boolean }> {
+  const stillFailed: FailedEvent[] = [];
+  const seen = new Set<string>();
+  return withSpinner(terminal.err, `Looking for failed deliveries to app ${clientId} …`, async () => {
+    for await (const { rows } of api.pages(deliveriesOf(clientId), { state: 'failed', limit: 200 })) {
+      const recent = rows.filter((row) => since === undefined || plain(row['createdAt']) >= since);
+      for (const row of recent) {
+        const eventId = plain(row['eventId']);
+        if (row['target'] === 'test' || seen.has(eventId)) continue;
+        seen.add(eventId);
+        if ((await newestDelivery(api, clientId, eventId))?.['state'] !== 'failed') continue;
+        if (stillFailed.length === most) return { events: stillFailed.toReversed(), isCut: true };
+        stillFailed.push({ clientId, eventId });
+      }
+      if (recent.length < rows.length) break;
+    }
+    return { events: stillFailed.toReversed(), isCut: false };
+  });
+}
+
+/** The newest delivery of an event to its application; undefined if there is none. */
+export async function newestDelivery(api: ApiClient, clientId: string, eventId: string): Promise<Row | undefined> {
+  const { rows } = await api.page(deliveriesOf(clientId), { eventId, limit: 1 });
+  return rows[0];
+}
+
+const NOT_RESENT = {
+  noun: 'event',
+  id: 'eventId',
+  columns: [
+    { field: 'eventId', title: 'EVENT', kind: 'id' as const },
+    { field: 'clientId', title: 'APP', kind: 'id' as const },
+  ],
+};
+
+/**
+ * Resends events after one confirmation, and prints their deliveries. Throws `resend_incomplete` (exit code 1) with the
+ * list of the events that were not resent. A repeat resends only those whose newest delivery failed.
+ */
+export async function resendAll(
+  context: Context,
+  events: readonly FailedEvent[],
+  flags: ChangeFlags,
+  name?: string,
+): Promise<void> {
+  const { print } = context;
+  if (flags.dryRun) {
+    await print.note(`Dry run: nothing was sent. ${countOf(events)} would be resent.`);
+    return print.list(
+      events.map((event) => ({ ...event })),
+      NOT_RESENT,
+    );
+  }
+  if (events.length === 0) {
+    await print.list([], DELIVERY);
+    return print.done('No event has failed; nothing was resent.');
+  }
+  const queued: Row[] = [];
+  const notResent: NotResent[] = [];
+  const what = `resend ${countOf(events)}`;
+  let tried = 0;
+  const send = async ({ eventId }: FailedEvent): Promise<void> => {
+    const at = tried++;
+    const path = `${EVENTS}/${segment(eventId)}/resend`;
+    const progress = (spinner: { text: string }) => void (spinner.text = `resend ${at + 1} of ${events.length} …`);
+    const part = { what, risk: 'moderate', isPart: at > 0, method: 'POST', path, progress } as const;
+    const row = await context.change({ ...part, ...(name !== undefined && { name }) }, flags);
+    if (row) queued.push(row);
+  };
+  const groups = Object.values(Object.groupBy(events, ({ clientId }) => clientId)) as FailedEvent[][];
+  let exitCode: number = EXIT.failed;
+  for (const [at, group] of groups.entries()) {
+    const failed = await resendGroup(context, group, send).catch((error: unknown) => {
+      if (queued.length === 0 && notResent.length === 0) throw error;
+      if (error instanceof Cancelled) ({ exitCode } = error);
+      // The login is over, or the operator pressed Ctrl-C: the other applications would fail as well.
+      const code = error instanceof CliError ? error.code : 'unexpected';
+      const done = new Set(queued.map((row) => plain(row['eventId'])));
+      const left = [...group, ...groups.slice(at + 1).flat()].filter(({ eventId }) => !done.has(eventId));
+      groups.length = at + 1;
+      return left.map((event) => ({ ...event, code }));
+    });
+    notResent.push(...failed);
+  }
+  context.run.completedChange = `resend ${queued.length} of ${countOf(events)}`;
+  await print.list(queued, DELIVERY);
+  if (notResent.length > 0) throw await incomplete(context, events.length, notResent, exitCode);
+  await print.done(`${countOf(queued)} ${queued.length === 1 ? 'is' : 'are'} queued for redelivery.`);
+}
+
+function countOf(events: readonly unknown[]): string {
+  return events.length === 1 ? '1 event' : `${events.length} events`;
+}
+
+/** Resends the events of one application, `AT_ONCE` at a time. Returns those that were not resent. */
+async function resendGroup(
+  context: Context,
+  events: readonly FailedEvent[],
+  send: (event: FailedEvent) => Promise<void>,
+): Promise<NotResent[]> {
+  const notResent: NotResent[] = [];
+  const rest = (from: number, code: string) => events.slice(from).map((event) => ({ ...event, code }));
+  for (let begin = 0; begin < events.length; begin += AT_ONCE) {
+    const batch = events.slice(begin, begin + AT_ONCE);
+    const sent: FailedEvent[] = [];
+    for (const [at, event] of batch.entries()) {
+      try {
+        await send(event);
+        sent.push(event);
+      } catch (error) {
+        if (!isOfOneEvent(error)) throw error;
+        // Without a webhook, none of the following events can be resent, either.
+        if (error.code === 'webhook_not_configured') return [...notResent, ...rest(begin + at, error.code)];
+        notResent.push({ ...event, code: error.code });
+      }
+    }
+    const next = begin + batch.length;
+    if (next >= events.length || sent.length === 0) continue;
+    const outcome = await untilTried(context, sent);
+    if (outcome !== 'accepted') return [...notResent, ...rest(next, outcome)];
+  }
+  return notResent;
+}
+
+function isOfOneEvent(error: unknown): error is CliError {
+  if (!(error instanceof CliError) || error instanceof Cancelled) return false;
+  return ![EXIT.notLoggedIn, EXIT.forbidden, EXIT.usage, EXIT.cancelled].some((code) => code === error.exitCode);
+}
+
+/**
+ * Waits until the service has tried each of these events once. `receiver_refuses`: the receiver accepted none of them;
+ * the service itself goes on with them. `receiver_busy`: the service has not tried them for a long time.
+ */
+async function untilTried(
+  { api, terminal, retryPause }: Context,
+  sent: readonly FailedEvent[],
+): Promise<'accepted' | 'receiver_refuses' | 'receiver_busy'> {
+  let open = [...sent];
+  let accepted = 0;
+  const text = `waiting for the receiver of app ${sent[0]?.clientId ?? ''} …`;
+  return withSpinner(terminal.err, text, async () => {
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      const untried: FailedEvent[] = [];
+      for (const event of open) {
+        const row = await newestDelivery(api, event.clientId, event.eventId);
+        if (row?.['state'] === 'pending' && Number(row['attempts']) === 0) untried.push(event);
+        else if (row?.['state'] === 'delivered') accepted += 1;
+      }
+      open = untried;
+      if (open.length === 0) return accepted > 0 ? 'accepted' : 'receiver_refuses';
+      await wait(retryPause(looks), undefined, { signal: terminal.signal }).catch(() => {
+        throw new Cancelled('Stopped.');
+      });
+    }
+    return 'receiver_busy';
+  });
+}
+
+const MOST_NOTES = 20;
+
+async function incomplete(
+  { print }: Context,
+  all: number,
+  notResent: readonly NotResent[],
+  exitCode: number,
+): Promise<CliError> {
+  for (const { eventId, clientId, code } of notResent.slice(0, MOST_NOTES))
+    await print.note(`not resent: ${eventId} of ${clientId} (${code})`);
+  if (notResent.length > MOST_NOTES) await print.note(`… and ${notResent.length - MOST_NOTES} more (see -o json)`);
+  return new CliError('resend_incomplete', exitCode, `${notResent.length} of ${all} events were not resent.`, {
+    hint: 'run the command again: it resends only events whose last delivery failed',
+    extra: { notResent },
+  });
+}
