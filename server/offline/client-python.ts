@@ -184,20 +184,13 @@ const PLAIN: Readonly<Record<string, string>> = {
   null: 'None',
 };
 
-const KEYWORDS = new Set([
-  'as',
-  'class',
-  'def',
-  'del',
-  'from',
-  'global',
-  'import',
-  'in',
-  'is',
-  'lambda',
-  'pass',
-  'with',
-]);
+/** The reserved words of Python. */
+const KEYWORDS = new Set(
+  (
+    'False None True and as assert async await break class continue def del elif else except finally for ' +
+    'from global if import in is lambda nonlocal not or pass raise return try while with yield'
+  ).split(' '),
+);
 
 function literal(values: readonly unknown[]): string {
   const known = values.filter((value) => value !== null);

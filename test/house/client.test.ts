@@ -13,3 +13,12 @@ test('the generated operations of both clients match the API document (else: npm
   t.true(built('ts/operations.ts') === clientSource(document));
   t.true(built('python/unified_payment_client/operations.py') === pythonSource(document));
 });
+
+test('a member named like a word of Python does not break the Python client', (t) => {
+  const words = ['False', 'None', 'and', 'async', 'await', 'else', 'for', 'from', 'not', 'or', 'return', 'yield'];
+  for (const word of words) {
+    const schemas = { Event: { properties: { [word]: { type: 'string' } } } };
+    const empty = { paths: {}, webhooks: {}, 'x-tagGroups': [], components: { schemas, parameters: {} } };
+    t.regex(pythonSource(empty), /^WebhookTestEvent = TypedDict\(/m, word);
+  }
+});
