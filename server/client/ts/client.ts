@@ -2,14 +2,16 @@ import { type GeneralErrorCode, type Operations, OPERATIONS, type Problem } from
 
 /** The address of the payment service, and the credentials with which the merchant's application signs in. */
 export interface ClientOptions {
-  /** The base URL of the service, for example `https://pay.example.com`. */
+  /** The base URL of the service, for example `https://pay.example.com`. It is https, or the service is on this machine. */
   baseUrl: string;
   clientId: string;
   clientSecret: string;
   /** The scopes (permissions) of the token, separated by spaces; by default all scopes of the application. */
   scope?: string | undefined;
-  /** How often a call that moves no money twice is repeated; 2 by default, 0 for never. See `createClient`. */
+  /** How often a GET or a request with a key is repeated; 2 by default, 0 for never. See `createClient`. */
   retries?: number | undefined;
+  /** Allows `http` to another machine. Anyone between the two can then read the secret. */
+  allowHttp?: boolean | undefined;
   /** Replaces the global `fetch`, for example to set a time limit, use a proxy or write a log. */
   fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined;
 }
@@ -72,43 +74,55 @@ interface Sent {
   [parameter: string]: unknown;
 }
 
+/** A request as it is sent, but without a token. */
+interface Ready {
+  url: string;
+  method: string;
+  headers: Headers;
+  body?: string;
+}
+
 /** A longer `Retry-After` is left to the caller, in seconds. */
 const LONGEST_PAUSE = 60;
 
 /**
  * Creates a client. The client requests a token and uses it until shortly before it expires. After HTTP 401 it repeats
- * the request once, with a new token. After a broken connection, and after HTTP 429 or 503 with `Retry-After`, it repeats
- * only a request that moves no money twice: a GET, or one with an `Idempotency-Key`. For any other error the caller
- * decides whether to repeat. A member, parameter or header that the operation does not know is a `TypeError`, and
- * nothing is sent.
+ * the request once, with a new token. After a broken connection, and after HTTP 429, 503 or `idempotency_in_progress` with
+ * `Retry-After`, it repeats only a request that moves no money twice: a GET, or one with an `Idempotency-Key`. For any
+ * other error the caller decides whether to repeat. It follows no redirect: that is a `PaymentProblem`. A member,
+ * parameter or header that the operation does not know is a `TypeError`, and nothing is sent. An address that is neither
+ * https nor on this machine is a `TypeError`, unless `allowHttp` is set.
  */
 export function createClient(options: ClientOptions): Client {
   const fetchOne = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
+  refuseClearText(options);
   const base = options.baseUrl.replace(/\/+$/, '');
+  /** The errors of `fetch`: broken connections, unlike an error of this client. */
+  const broken = new WeakSet<object>();
   let token: { text: Promise<string>; endsAt: number } | undefined;
 
   const call = async (name: OperationName, input: Sent = {}): Promise<unknown> => {
     refuseUnknown(name, input);
-    const url = base + filled(PLACES[name].path, input) + searchOf(PLACES[name].query, input);
-    const retries = isRepeatable(name, input) ? (options.retries ?? 2) : 0;
+    const ready = readyOf(name, base, input);
+    const retries = isRepeatable(ready) ? (options.retries ?? 2) : 0;
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await callOnce(name, url, input);
+        return await callOnce(name, ready);
       } catch (error) {
-        const pause = pauseAfter(error, attempt);
+        const pause = broken.has(Object(error)) ? attempt / 2 : pauseAfter(error);
         if (attempt > retries || pause === undefined) throw error;
         await new Promise((resolve) => setTimeout(resolve, pause * 1000));
       }
     }
   };
 
-  const callOnce = async (name: OperationName, url: string, input: Sent): Promise<unknown> => {
-    if (PLACES[name].isOpen) return answerOf(name, await send(name, url, input, undefined));
+  const callOnce = async (name: OperationName, ready: Ready): Promise<unknown> => {
+    if (PLACES[name].isOpen) return answerOf(name, ...(await send(ready, undefined)));
     const used = validToken();
-    const answer = await send(name, url, input, await used.text);
-    if (answer.status !== 401) return answerOf(name, answer);
+    const [answer, text] = await send(ready, await used.text);
+    if (answer.status !== 401) return answerOf(name, answer, text);
     if (token === used) token = undefined;
-    return answerOf(name, await send(name, url, input, await validToken().text));
+    return answerOf(name, ...(await send(ready, await validToken().text)));
   };
 
   const validToken = () => {
@@ -136,14 +150,18 @@ export function createClient(options: ClientOptions): Client {
     return grant.access_token;
   };
 
-  const send = (name: OperationName, url: string, input: Sent, bearer: string | undefined): Promise<Response> => {
-    const headers = new Headers({ accept: 'application/json' });
-    for (const [header, value] of Object.entries(input.headers ?? {}))
-      if (value !== undefined) headers.set(header, String(value));
+  const send = async ({ url, ...init }: Ready, bearer: string | undefined): Promise<[Response, string]> => {
+    const headers = new Headers(init.headers);
     if (bearer !== undefined) headers.set('authorization', `Bearer ${bearer}`);
-    if (input.body !== undefined) headers.set('content-type', 'application/json');
-    const body = input.body === undefined ? {} : { body: JSON.stringify(input.body) };
-    return fetchOne(url, { method: PLACES[name].method, headers, ...body });
+    try {
+      // A redirect would send the secret to another address, or a payment twice.
+      const answer = await fetchOne(url, { ...init, headers, redirect: 'manual' });
+      return [answer, await answer.text()];
+    } catch (error) {
+      // The caller aborted the request: not a broken connection.
+      if ((error as Partial<Error> | undefined)?.name !== 'AbortError') broken.add(Object(error));
+      throw error;
+    }
   };
 
   const names = Object.keys(OPERATIONS) as OperationName[];
@@ -175,21 +193,36 @@ function refuseUnknown(name: OperationName, { body, headers = {}, ...parameters 
   if (unknown.length > 0) throw new TypeError(`${name} does not know ${unknown.join(', ')}; nothing was sent.`);
 }
 
-function isRepeatable(name: OperationName, { headers = {} }: Sent): boolean {
-  const isKey = ([header, value]: [string, unknown]) =>
-    header.toLowerCase() === 'idempotency-key' && value !== undefined;
-  return PLACES[name].method === 'GET' || Object.entries(headers).some(isKey);
+/** Refuses an address to which the secret would be sent for others to read. */
+function refuseClearText({ baseUrl, allowHttp = false }: ClientOptions): void {
+  const { protocol, hostname } = new URL(baseUrl);
+  const isHere = /^(127(\.\d+){3}|\[::1\]|localhost)$/.test(hostname);
+  if (protocol === 'https:' || (protocol === 'http:' && (isHere || allowHttp))) return;
+  throw new TypeError('The secret would be sent in the clear: use https, or allow http for a network that you trust.');
+}
+
+/** Makes the request before the first attempt, so that a value that cannot be sent is an error before anything is sent. */
+function readyOf(name: OperationName, base: string, input: Sent): Ready {
+  const { method, path, query } = PLACES[name];
+  const url = base + filled(path, input) + searchOf(query, input);
+  const headers = new Headers({ accept: 'application/json' });
+  for (const [header, value] of Object.entries(input.headers ?? {}))
+    if (value != null) headers.set(header, String(value));
+  if (input.body === undefined) return { url, method, headers };
+  headers.set('content-type', 'application/json');
+  return { url, method, headers, body: JSON.stringify(input.body) };
+}
+
+function isRepeatable({ method, headers }: Ready): boolean {
+  return method === 'GET' || headers.has('idempotency-key');
 }
 
 /** The seconds before the request may be repeated; undefined if its repeat is left to the caller. */
-function pauseAfter(error: unknown, attempt: number): number | undefined {
-  if (error instanceof PaymentProblem) {
-    const seconds = Number(error.headers.get('retry-after') ?? Number.NaN);
-    return (error.status === 429 || error.status === 503) && seconds <= LONGEST_PAUSE ? seconds : undefined;
-  }
-  // The answer was not JSON, or the caller aborted the request: not a broken connection.
-  if (error instanceof SyntaxError || (error instanceof Error && error.name === 'AbortError')) return undefined;
-  return attempt / 2;
+function pauseAfter(error: unknown): number | undefined {
+  if (!(error instanceof PaymentProblem)) return undefined;
+  const canWait = error.status === 429 || error.status === 503 || error.code === 'idempotency_in_progress';
+  const seconds = Number(error.headers.get('retry-after') ?? Number.NaN);
+  return canWait && seconds <= LONGEST_PAUSE ? seconds : undefined;
 }
 
 function filled(path: string, input: Sent): string {
@@ -205,12 +238,11 @@ function segment(name: string, value: string): string {
 
 function searchOf(names: readonly string[], input: Sent): string {
   const search = new URLSearchParams();
-  for (const name of names) if (input[name] !== undefined) search.set(name, String(input[name]));
+  for (const name of names) if (input[name] != null) search.set(name, String(input[name]));
   return search.size === 0 ? '' : `?${search}`;
 }
 
-async function answerOf(name: OperationName, answer: Response): Promise<unknown> {
-  const text = await answer.text();
+function answerOf(name: OperationName, answer: Response, text: string): unknown {
   const isJson = /[/+]json\b/.test(answer.headers.get('content-type') ?? '');
   const body: unknown = isJson && text !== '' ? JSON.parse(text) : text === '' ? undefined : text;
   if (answer.ok) return body;

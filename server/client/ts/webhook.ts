@@ -28,25 +28,27 @@ const TOLERANCE = 300;
 /**
  * Verifies a message by Standard Webhooks 1.0 (https://www.standardwebhooks.com) and returns its event. `secret` is the
  * signing secret `whsec_…`, or several of them during a rotation: one must match. The case of header names does not
- * matter. `body` is the body as received: the exact bytes or the exact text, before any parser. `now` is the time of the
+ * matter, nor their class: an object, or pairs (`Headers`, `Map`). `body` is the body as received: the exact bytes or the exact text, before any parser. `now` is the time of the
  * receipt, in milliseconds since 1970. Throws `WebhookVerificationError` with a stable `code`.
  */
 export async function verifyWebhook(
   secret: string | readonly string[],
-  headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>,
+  headers: Iterable<readonly [string, string]> | Readonly<Record<string, string | readonly string[] | undefined>>,
   body: string | Uint8Array,
   now: number = Date.now(),
 ): Promise<WebhookEvent> {
   const given = new Map<string, string>();
-  const pairs: Iterable<[string, string | readonly string[] | undefined]> =
-    headers instanceof Headers ? headers : Object.entries(headers);
+  const pairs: Iterable<readonly [string, string | readonly string[] | undefined]> = isPairs(headers)
+    ? headers
+    : Object.entries(headers);
   for (const [name, value] of pairs) given.set(name.toLowerCase(), String(value ?? ''));
   const [id = '', at = '', signatures = ''] = ['id', 'timestamp', 'signature'].map((name) =>
     given.get(`webhook-${name}`),
   );
   if (id === '' || at === '' || signatures === '')
     throw new WebhookVerificationError('missing_header', 'A header webhook-id, -timestamp or -signature is missing.');
-  if (!/^\d{1,15}$/.test(at) || Math.abs(now / 1000 - Number(at)) > TOLERANCE)
+  // Written so that a time that is no number is refused too.
+  if (!/^\d{1,15}$/.test(at) || !(Math.abs(now / 1000 - Number(at)) <= TOLERANCE))
     throw new WebhookVerificationError(
       'timestamp_out_of_tolerance',
       `The timestamp is not within ${TOLERANCE} s of now.`,
@@ -69,10 +71,15 @@ export async function verifyWebhook(
   }
   if (!isGenuine) throw new WebhookVerificationError('signature_mismatch', 'No signature matches the secret.');
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as WebhookEvent;
+    // `ignoreBOM` keeps a byte order mark in the text. JSON has none, and the Python client refuses it too.
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)) as WebhookEvent;
   } catch {
     throw new WebhookVerificationError('invalid_body', 'The body is signed, but it is not JSON.');
   }
+}
+
+function isPairs(headers: Parameters<typeof verifyWebhook>[1]): headers is Iterable<readonly [string, string]> {
+  return Symbol.iterator in headers && typeof headers[Symbol.iterator] === 'function';
 }
 
 function keyOf(secret: string): Uint8Array<ArrayBuffer> {

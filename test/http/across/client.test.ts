@@ -24,7 +24,14 @@ type Values = Record<string, unknown>;
 interface Step {
   call?: keyof Client;
   input?: Values;
-  verify?: { secret: string | string[]; headers: Record<string, string>; body: string; later?: number; now?: number };
+  verify?: {
+    secret: string | string[];
+    headers: Record<string, string>;
+    body: string;
+    asText?: true;
+    later?: number;
+    now?: number | 'NaN';
+  };
   world?: keyof ReturnType<typeof worldOf>;
   expect?: Values;
   /** The requests that the client sends in this step. */
@@ -38,24 +45,28 @@ interface Scenario {
   name: string;
   /** A secret that is not the one of the application. */
   secret?: string;
+  /** The address of the service, if it is not that of the proxy. */
+  url?: string;
+  allowHttp?: boolean;
   steps: Step[];
 }
 
 const scenarios = JSON.parse(readFileSync(join(import.meta.dirname, 'clients.json'), 'utf8')) as Scenario[];
 
 /** Runs the steps of one client, which it makes for each application. */
-type Driver = (url: string, clientId: string, secret: string) => (step: Step) => Promise<Values>;
+type Driver = (url: string, clientId: string, secret: string, allowHttp: boolean) => (step: Step) => Promise<Values>;
 
-const inTypeScript: Driver = (baseUrl, clientId, clientSecret) => {
-  const client = createClient({ baseUrl, clientId, clientSecret });
+const inTypeScript: Driver = (baseUrl, clientId, clientSecret, allowHttp) => {
+  let client: Client | undefined;
   const run = async ({ call, input, verify }: Step): Promise<unknown> => {
+    client ??= createClient({ baseUrl, clientId, clientSecret, allowHttp });
     if (call) return (client[call] as (given?: Values) => Promise<unknown>)(input);
-    const { secret, headers, body, later = 0, now } = verify!;
+    const { secret, headers, body, asText, later = 0, now } = verify!;
     return verifyWebhook(
       secret,
       headers,
-      Buffer.from(body),
-      now === undefined ? Date.now() + later * 1000 : now * 1000,
+      asText ? body : Buffer.from(body),
+      now === undefined ? Date.now() + later * 1000 : Number(now) * 1000,
     );
   };
   return async (step) => {
@@ -108,11 +119,12 @@ const proxy = await startInBetween(
   service.url,
   (method, path, headers) => {
     wire.sent.push(`${method} ${path}`);
-    if (path === '/oauth/token') return undefined;
-    wire.bearer = String(headers.authorization).replace('Bearer ', '');
+    const isToken = path === '/oauth/token';
+    if (!isToken) wire.bearer = String(headers.authorization).replace('Bearer ', '');
+    if (isToken !== (wire.answers[0]?.['to'] === 'token')) return undefined;
     const step = wire.answers.shift();
     if (!step) return undefined;
-    const body = { code: 'busy', detail: 'Try again.', retryable: true };
+    const body = { code: step['code'] ?? 'busy', detail: 'Try again.', retryable: true };
     return { status: step['status'] as number, headers: step['headers'] as Record<string, string>, body };
   },
   (_, path) => {
@@ -121,6 +133,12 @@ const proxy = await startInBetween(
     return 'cut';
   },
 );
+
+/** Another machine to which an answer could lead a client. */
+const foreign = await startInBetween(file, service.url, (method, path) => {
+  wire.sent.push(`foreign ${method} ${path}`);
+  return undefined;
+});
 
 test.after.always(async () => {
   for (const end of ends.toReversed()) await end();
@@ -187,12 +205,16 @@ function filled(part: unknown, values: Values): unknown {
   return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, filled(one, values)]));
 }
 
-async function play(t: ExecutionContext, { steps, secret }: Scenario, driver: Driver): Promise<void> {
+async function play(
+  t: ExecutionContext,
+  { steps, secret, url, allowHttp = false }: Scenario,
+  driver: Driver,
+): Promise<void> {
   const shop = await service.merchant();
-  const run = driver(`${proxy.url}/`, shop.clientId, secret ?? shop.secret);
+  const run = driver(url ?? `${proxy.url}/`, shop.clientId, secret ?? shop.secret, allowHttp);
   const undo: (() => void)[] = [];
   const world = worldOf(shop.clientId, undo);
-  const values: Values = { client: shop.clientId };
+  const values: Values = { client: shop.clientId, foreign: foreign.url };
   try {
     for (const [at, written] of steps.entries()) {
       const step = filled(written, values) as Step;
@@ -226,7 +248,7 @@ for (const scenario of scenarios) {
 test('the client sends no request for a value that a URL would parse as another path', async (t) => {
   const sent: string[] = [];
   const client = createClient({
-    baseUrl: 'http://service.example',
+    baseUrl: 'https://service.example',
     clientId: 'app',
     clientSecret: 'secret',
     async fetch(url) {
@@ -249,7 +271,7 @@ test('the client replaces an expired token once; it reports wrong credentials an
   const tokens = ['first', 'second'];
   const asked: string[] = [];
   const client = createClient({
-    baseUrl: 'http://service.example',
+    baseUrl: 'https://service.example',
     clientId: 'app',
     clientSecret: 'secret',
     async fetch(url, init) {
@@ -271,4 +293,78 @@ test('the client replaces an expired token once; it reports wrong credentials an
     t.is(refused.code, code as typeof refused.code);
     t.is(refused.status, 401);
   }
+});
+
+test('the client sends its secret over http to this machine only, or where that is allowed', (t) => {
+  const of = (baseUrl: string, allowHttp?: boolean) => () =>
+    createClient({ baseUrl, clientId: 'app', clientSecret: 'secret', allowHttp });
+  for (const url of [
+    'http://pay.example.com',
+    'http://10.0.0.1',
+    'http://127.0.0.1.example.com',
+    'ftp://localhost',
+    '',
+  ])
+    t.throws(of(url), { instanceOf: TypeError }, url);
+  t.throws(of('ftp://localhost', true), { instanceOf: TypeError });
+  for (const url of ['https://pay.example.com', 'http://127.0.0.2:80', 'http://[::1]:8080', 'HTTP://LocalHost'])
+    t.notThrows(of(url), url);
+  t.notThrows(of('http://pay.example.com', true));
+});
+
+test('a value that cannot be sent is no broken connection: it is reported once, and nothing is sent', async (t) => {
+  const asked: string[] = [];
+  const client = createClient({
+    baseUrl: 'https://service.example',
+    clientId: 'app',
+    clientSecret: 'secret',
+    async fetch(url, init) {
+      asked.push([new URL(url).pathname, new Headers(init.headers).get('idempotency-key')].join(' '));
+      if (url.endsWith('/oauth/token'))
+        return Response.json({ access_token: 'token', token_type: 'Bearer', expires_in: 3600, scope: '' });
+      throw new TypeError('fetch failed');
+    },
+  });
+  const body = { subject: 'Tea', amount: 3, payWay: 'wechat' } as const;
+  await t.throwsAsync(client.placePayment({ body, headers: { 'Idempotency-Key': 'a\nb' } }), { instanceOf: TypeError });
+  const big = { ...body, amount: 3n as unknown as number };
+  await t.throwsAsync(client.placePayment({ body: big, headers: { 'Idempotency-Key': '1' } }), { message: /BigInt/ });
+  t.deepEqual(asked, []);
+  // Neither is null a value: it is no key, and the payment is not repeated.
+  const none = null as unknown as string;
+  await t.throwsAsync(client.placePayment({ body, headers: { 'Idempotency-Key': none } }), { message: 'fetch failed' });
+  t.deepEqual(asked, ['/oauth/token ', '/api/v2/payment/pay ']);
+});
+
+test('an answer that breaks off is a broken connection, an answer that is not JSON is not', async (t) => {
+  const answers = [
+    new Response(new ReadableStream({ start: (stream) => stream.error(new TypeError('terminated')) })),
+    Response.json({ data: { client_id: 'app' } }),
+    new Response('{', { headers: { 'content-type': 'application/json' } }),
+  ];
+  const client = createClient({
+    baseUrl: 'https://service.example',
+    clientId: 'app',
+    clientSecret: 'secret',
+    async fetch(url) {
+      if (!url.endsWith('/oauth/token')) return answers.shift()!;
+      return Response.json({ access_token: 'token', token_type: 'Bearer', expires_in: 3600, scope: '' });
+    },
+  });
+  t.is((await client.getOwnApp()).data.client_id, 'app');
+  await t.throwsAsync(client.getOwnApp(), { instanceOf: SyntaxError });
+});
+
+test('a webhook is verified with headers of any class that gives pairs', async (t) => {
+  const secret = newWebhookSecret();
+  const at = new Date();
+  const body = '{"type":"webhook.test"}';
+  const pairs: [string, string][] = [
+    ['webhook-id', 'evt_1'],
+    ['Webhook-Timestamp', String(Math.floor(at.getTime() / 1000))],
+    ['webhook-signature', new Webhook(secret).sign('evt_1', at, body)],
+  ];
+  const own = { get: () => undefined, [Symbol.iterator]: () => pairs[Symbol.iterator]() };
+  for (const headers of [pairs, new Map(pairs), new Headers(pairs), own, Object.fromEntries(pairs)])
+    t.is((await verifyWebhook(secret, headers, body)).type, 'webhook.test');
 });

@@ -22,13 +22,17 @@ def call(client: Client, step: dict) -> object:
 
 def verify(step: dict) -> object:
     asked = step["verify"]
-    now = asked.get("now", time.time() + asked.get("later", 0))
-    return verify_webhook(asked["secret"], asked["headers"], asked["body"].encode(), now)
+    now = float(asked.get("now", time.time() + asked.get("later", 0)))
+    body = asked["body"] if asked.get("asText") else asked["body"].encode()
+    return verify_webhook(asked["secret"], asked["headers"], body, now)
 
 
-def result_of(client: Client, step: dict) -> dict:
+def result_of(clients: list, step: dict) -> dict:
     try:
-        return {"answer": call(client, step) if "call" in step else verify(step)}
+        if not clients[1:]:
+            *args, allow_http = clients[0]
+            clients.append(Client(*args, allow_http=allow_http))
+        return {"answer": call(clients[1], step) if "call" in step else verify(step)}
     except PaymentProblem as problem:
         return {"error": {
             "name": "PaymentProblem", "operation": problem.operation, "code": problem.code, "status": problem.status,
@@ -38,14 +42,17 @@ def result_of(client: Client, step: dict) -> dict:
         return {"error": {"name": "WebhookVerificationError", "code": refused.code}}
     except TypeError as wrong:
         return {"error": {"name": "TypeError", "message": str(wrong)}}
+    except ValueError as wrong:
+        return {"error": {"name": "ValueError", "message": str(wrong)}}
     except OSError as broken:
         return {"error": {"name": "connection", "message": str(broken)}}
 
 
-with_client = None
+# The arguments of the client, and then the client.
+clients: list = []
 for line in sys.stdin:
     step = json.loads(line)
     if "client" in step:
-        with_client = Client(*step["client"])
+        clients = [step["client"]]
         continue
-    print(json.dumps(result_of(with_client, step)), flush=True)
+    print(json.dumps(result_of(clients, step)), flush=True)

@@ -43,9 +43,11 @@ class Client(Operations):
     """A client of one application; threads may share it.
 
     The client requests a token and uses it until shortly before it expires. After HTTP 401 it repeats the request once,
-    with a new token. After a broken connection, and after HTTP 429 or 503 with `Retry-After`, it repeats only a request
-    that moves no money twice: a GET, or one with an `idempotency_key`. For any other error the caller decides whether to
-    repeat. A member or parameter that the operation does not know is a `TypeError`, and nothing is sent.
+    with a new token. After a broken connection, and after HTTP 429, 503 or `idempotency_in_progress` with `Retry-After`,
+    it repeats only a request that moves no money twice: a GET, or one with an `idempotency_key`. For any other error the
+    caller decides whether to repeat. It follows no redirect: that is a `PaymentProblem`. A member or parameter that the
+    operation does not know is a `TypeError`, and nothing is sent. An address that is neither https nor on this machine is
+    a `ValueError`, unless `allow_http` is set.
 
     Raises `PaymentProblem`, or `OSError` if the connection breaks.
     """
@@ -59,11 +61,14 @@ class Client(Operations):
         scope: str | None = None,
         retries: int = 2,
         timeout: float | None = 60,
+        allow_http: bool = False,
     ) -> None:
         """`base_url`: for example `https://pay.example.com`; `scope`: the scopes (permissions) of the token, separated by
-        spaces, by default all of the application; `retries`: how often a call that moves no money twice is repeated;
-        `timeout`: of each request, in seconds.
+        spaces, by default all of the application; `retries`: how often a GET or a request with a key is repeated; `timeout`:
+        of each operation of the socket, in seconds, so that a whole request can take longer; `allow_http`: allows http to
+        another machine, and anyone between the two can then read the secret.
         """
+        _refuse_clear_text(base_url, allow_http)
         self._base = base_url.rstrip("/")
         self._credentials = {"client_id": client_id, "client_secret": client_secret}
         if scope is not None:
@@ -148,6 +153,15 @@ class _NoRedirects(request.HTTPRedirectHandler):
         return None
 
 
+def _refuse_clear_text(base_url: str, allow_http: bool) -> None:
+    """Refuses an address to which the secret would be sent for others to read."""
+    address = parse.urlsplit(base_url)
+    is_here = re.fullmatch(r"127(\.[0-9]{1,3}){3}|::1|localhost", address.hostname or "")
+    if address.scheme == "https" or (address.scheme == "http" and (is_here or allow_http)):
+        return
+    raise ValueError("The secret would be sent in the clear: use https, or allow http for a network that you trust.")
+
+
 def _refuse_unknown(name: str, body: object) -> None:
     members = OPERATIONS[name].body
     if members is None or not isinstance(body, dict):
@@ -167,11 +181,12 @@ def _pause_after(failure: Exception, attempt: int) -> float | None:
     """The seconds before the request may be repeated; None if its repeat is left to the caller."""
     if not isinstance(failure, PaymentProblem):
         return attempt / 2
+    can_wait = failure.status in (429, 503) or failure.code == "idempotency_in_progress"
     try:
         seconds = float(failure.headers.get("Retry-After", math.nan))
     except ValueError:
         return None
-    return max(seconds, 0) if failure.status in (429, 503) and seconds <= LONGEST_PAUSE else None
+    return max(seconds, 0) if can_wait and seconds <= LONGEST_PAUSE else None
 
 
 def _filled(path: str, parameters: Mapping[str, object]) -> str:
