@@ -28,11 +28,11 @@ const MOST_LOOKS = 40;
 /** Events that one run resends by default, and at most. */
 export const RESEND_BOUNDS = { usual: 500, most: 10_000 } as const;
 
-export const MAX_HELP = `with --failed: at most this many events, the newest; default ${RESEND_BOUNDS.usual}`;
+export const MAX_HELP = `with --failed: at most this many events, the newest of each application; default ${RESEND_BOUNDS.usual}`;
 
 /** The note about events that a run leaves to the next one. */
 export function moreFailed(found: number): string {
-  return `More than ${found} events failed: this run resends the newest ${found}; run it again for the others, or raise --max.`;
+  return `More than ${found} events failed: this run resends ${found}, the newest of each application. For the others raise --max, or run it again when these are accepted.`;
 }
 
 /** The path of the deliveries to an application. */
@@ -41,32 +41,54 @@ function deliveriesOf(clientId: string): string {
 }
 
 /**
- * Finds events of an application whose newest delivery failed, oldest first: of all that failed since `since`, the
- * newest `most`. `isCut` says that there may be more. Test messages are skipped, because they are not events.
+ * Finds events whose newest delivery failed since `since`, at most `most`; of each application the newest, oldest
+ * first. The applications take turns, so that one with many failed events does not use up the bound. `isCut` says that
+ * there are more.
  */
 export async function findFailed(
   { api, terminal }: Context,
-  clientId: string,
+  clientIds: readonly string[],
   since: string | undefined,
   most: number,
 ): Promise<{ events: FailedEvent[]; isCut: boolean }> {
-  const stillFailed: FailedEvent[] = [];
-  const seen = new Set<string>();
-  return withSpinner(terminal.err, `Looking for failed deliveries to app ${clientId} …`, async () => {
-    for await (const { rows } of api.pages(deliveriesOf(clientId), { state: 'failed', limit: 200 })) {
-      const recent = rows.filter((row) => since === undefined || plain(row['createdAt']) >= since);
-      for (const row of recent) {
-        const eventId = plain(row['eventId']);
-        if (row['target'] === 'test' || seen.has(eventId)) continue;
-        seen.add(eventId);
-        if ((await newestDelivery(api, clientId, eventId))?.['state'] !== 'failed') continue;
-        if (stillFailed.length === most) return { events: stillFailed.toReversed(), isCut: true };
-        stillFailed.push({ clientId, eventId });
-      }
-      if (recent.length < rows.length) break;
-    }
-    return { events: stillFailed.toReversed(), isCut: false };
+  let open = clientIds.map((clientId) => ({ clientId, failed: failedOf(api, clientId, since), taken: [] as string[] }));
+  const all = open;
+  let found = 0;
+  const result = (isCut: boolean) => ({
+    events: all.flatMap(({ clientId, taken }) => taken.toReversed().map((eventId) => ({ clientId, eventId }))),
+    isCut,
   });
+  return withSpinner(terminal.err, 'Looking for failed deliveries …', async (spinner) => {
+    while (open.length > 0) {
+      const more: typeof open = [];
+      for (const app of open) {
+        spinner.text = `Looking for failed deliveries to app ${app.clientId} …`;
+        const next = await app.failed.next();
+        if (next.done) continue;
+        if (found === most) return result(true);
+        app.taken.push(next.value);
+        found += 1;
+        more.push(app);
+      }
+      open = more;
+    }
+    return result(false);
+  });
+}
+
+/** The failed events of an application, newest first. Test messages are skipped, because they are not events. */
+async function* failedOf(api: ApiClient, clientId: string, since: string | undefined): AsyncGenerator<string, void> {
+  const seen = new Set<string>();
+  for await (const { rows } of api.pages(deliveriesOf(clientId), { state: 'failed', limit: 200 })) {
+    const recent = rows.filter((row) => since === undefined || plain(row['createdAt']) >= since);
+    for (const row of recent) {
+      const eventId = plain(row['eventId']);
+      if (row['target'] === 'test' || seen.has(eventId)) continue;
+      seen.add(eventId);
+      if ((await newestDelivery(api, clientId, eventId))?.['state'] === 'failed') yield eventId;
+    }
+    if (recent.length < rows.length) return;
+  }
 }
 
 /** The newest delivery of an event to its application; undefined if there is none. */
@@ -86,13 +108,14 @@ const NOT_RESENT = {
 
 /**
  * Resends events after one confirmation, and prints their deliveries. Throws `resend_incomplete` (exit code 1) with the
- * list of the events that were not resent. A repeat resends only those whose newest delivery failed.
+ * list of the events that were not resent. A repeat resends only those whose newest delivery failed. With `isNamed` the
+ * operator named the one event, and the refusal of the service is thrown as it is.
  */
 export async function resendAll(
   context: Context,
   events: readonly FailedEvent[],
   flags: ChangeFlags,
-  name?: string,
+  { name, isNamed = false }: { name?: string; isNamed?: boolean } = {},
 ): Promise<void> {
   const { print } = context;
   if (flags.dryRun) {
@@ -120,18 +143,17 @@ export async function resendAll(
   };
   const groups = Object.values(Object.groupBy(events, ({ clientId }) => clientId)) as FailedEvent[][];
   let exitCode: number = EXIT.failed;
-  for (const [at, group] of groups.entries()) {
-    const failed = await resendGroup(context, group, send).catch((error: unknown) => {
-      if (queued.length === 0 && notResent.length === 0) throw error;
-      if (error instanceof Cancelled) ({ exitCode } = error);
-      // The login is over, or the operator pressed Ctrl-C: the other applications would fail as well.
-      const code = error instanceof CliError ? error.code : 'unexpected';
-      const done = new Set(queued.map((row) => plain(row['eventId'])));
-      const left = [...group, ...groups.slice(at + 1).flat()].filter(({ eventId }) => !done.has(eventId));
-      groups.length = at + 1;
-      return left.map((event) => ({ ...event, code }));
-    });
-    notResent.push(...failed);
+  try {
+    if (isNamed) for (const event of events) await send(event);
+    else for (const group of groups) await resendGroup(context, group, send, notResent);
+  } catch (error) {
+    if (queued.length === 0 && notResent.length === 0) throw error;
+    // The error of a request that Ctrl-C ended is no longer a `Cancelled`: it has a hint of its own.
+    if (error instanceof CliError && error.exitCode === EXIT.cancelled) ({ exitCode } = error);
+    // The login is over, the server is away, or the operator pressed Ctrl-C: the other events would fail as well.
+    const code = error instanceof CliError ? error.code : 'unexpected';
+    const known = new Set([...queued, ...notResent].map((row) => plain(row['eventId'])));
+    notResent.push(...groups.flat().flatMap((event) => (known.has(event.eventId) ? [] : [{ ...event, code }])));
   }
   context.run.completedChange = `resend ${queued.length} of ${countOf(events)}`;
   await print.list(queued, DELIVERY);
@@ -143,38 +165,41 @@ function countOf(events: readonly unknown[]): string {
   return events.length === 1 ? '1 event' : `${events.length} events`;
 }
 
-/** Resends the events of one application, `AT_ONCE` at a time. Returns those that were not resent. */
+/** Resends the events of one application, `AT_ONCE` at a time. Adds those that were not resent to `notResent`. */
 async function resendGroup(
   context: Context,
   events: readonly FailedEvent[],
   send: (event: FailedEvent) => Promise<void>,
-): Promise<NotResent[]> {
-  const notResent: NotResent[] = [];
-  const rest = (from: number, code: string) => events.slice(from).map((event) => ({ ...event, code }));
+  notResent: NotResent[],
+): Promise<void> {
   for (let begin = 0; begin < events.length; begin += AT_ONCE) {
     const batch = events.slice(begin, begin + AT_ONCE);
     const sent: FailedEvent[] = [];
-    for (const [at, event] of batch.entries()) {
+    for (const event of batch) {
       try {
         await send(event);
         sent.push(event);
       } catch (error) {
         if (!isOfOneEvent(error)) throw error;
-        // Without a webhook, none of the following events can be resent, either.
-        if (error.code === 'webhook_not_configured') return [...notResent, ...rest(begin + at, error.code)];
         notResent.push({ ...event, code: error.code });
       }
     }
     const next = begin + batch.length;
     if (next >= events.length || sent.length === 0) continue;
     const outcome = await untilTried(context, sent);
-    if (outcome !== 'accepted') return [...notResent, ...rest(next, outcome)];
+    if (outcome === 'accepted') continue;
+    notResent.push(...events.slice(next).map((event) => ({ ...event, code: outcome })));
+    return;
   }
-  return notResent;
 }
 
+/**
+ * Whether the other events can still be resent: an application without a webhook may have orders with a notifyUrl. A
+ * 500 may come from one event. Without a response, or after 408, 429, 502, 503 or 504, the server is away or overloaded.
+ */
 function isOfOneEvent(error: unknown): error is CliError {
-  if (!(error instanceof CliError) || error instanceof Cancelled) return false;
+  if (!(error instanceof CliError)) return false;
+  if (error.exitCode === EXIT.tryAgain) return error.options.status === 500;
   return ![EXIT.notLoggedIn, EXIT.forbidden, EXIT.usage, EXIT.cancelled].some((code) => code === error.exitCode);
 }
 

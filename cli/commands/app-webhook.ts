@@ -181,13 +181,15 @@ function defineResend(noun: Command, context: ContextOf): void {
 async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
   if ((flags.event === undefined) === !flags.failed)
     throw new UsageError('Give either --event ID for one event, or --failed for all failed events.');
+  const unused = (['since', 'max'] as const).find((name) => !flags.failed && flags[name] !== undefined);
+  if (unused) throw new UsageError(`--${unused} requires --failed.`);
   if (flags.event !== undefined) {
     await requireOwn(context, clientId, flags.event);
-    return resendAll(context, [{ clientId, eventId: flags.event }], flags, clientId);
+    return resendAll(context, [{ clientId, eventId: flags.event }], flags, { name: clientId, isNamed: true });
   }
-  const { events, isCut } = await findFailed(context, clientId, flags.since, flags.max ?? RESEND_BOUNDS.usual);
+  const { events, isCut } = await findFailed(context, [clientId], flags.since, flags.max ?? RESEND_BOUNDS.usual);
   if (isCut) await context.print.note(moreFailed(events.length));
-  await resendAll(context, events, flags, clientId);
+  await resendAll(context, events, flags, { name: clientId });
 }
 
 /** Throws for an event of another application. The service would resend it: the request names only the event. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { createHmac, randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { ApiClient, Query } from '../api-client.ts';
 import { administratorNeeded } from '../application.ts';
@@ -167,6 +168,8 @@ function defineListen(noun: Command, context: ContextOf): void {
 
 async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   const { terminal, print } = context;
+  if (flags.forwardTo === undefined && (flags.secretFile !== undefined || flags.newSecret))
+    throw new UsageError(`${flags.newSecret ? '--new-secret' : '--secret-file'} requires --forward-to.`);
   const acting = await context.application();
   if (acting && flags.app !== undefined) throw administratorNeeded(acting, '--app');
   // One function serves all connections, so that a generated secret stays the same after a reconnection.
@@ -211,6 +214,9 @@ async function runListen(context: Context, flags: ListenFlags): Promise<void> {
   }
 }
 
+/** A transaction that records an event usually commits within this time. */
+const COMMIT_MS = 60_000;
+
 /** The event log of an application has no stream, so that it is read again every few seconds, from the last event on. */
 async function* followLog(
   { api, terminal, retryPause }: Context,
@@ -219,29 +225,37 @@ async function* followLog(
 ): AsyncGenerator<StreamMessage> {
   let after = begin;
   let since = from;
-  let isConnected = false;
+  /** Set during the first look of a run that shows only new events. */
+  let start: Date | undefined;
+  let isConnected: boolean | undefined;
   for (let tries = 0; ;) {
     let pause = interval * 1000;
     try {
-      // The clock of this machine may differ from that of the server, and events before `since` would be skipped.
-      if (after === undefined) since ??= await serverTime(api, terminal.now());
-      if (!isConnected) await connected();
-      isConnected = true;
+      // An event has the time at which its transaction began to record it, and is visible only after the commit. So the
+      // first look goes back and skips what it finds from before the start; later looks find what was committed since.
+      if (after === undefined && since === undefined) {
+        start = await serverTime(api, terminal.now());
+        since = new Date(start.getTime() - COMMIT_MS).toISOString();
+      }
       let query: Query = { types, limit: 200, ...(after === undefined ? { since } : { after }) };
       for (;;) {
         const { rows, nextCursor } = await api.page('/api/v2/events', query);
         tries = 0;
+        if (!isConnected) await connected();
+        isConnected = true;
         for (const row of rows) {
-          yield { id: plain(row['sequence']), event: 'message', data: JSON.stringify(row) };
+          const isOld = start !== undefined && new Date(plain(row['createdAt'])) < start;
+          if (!isOld) yield { id: plain(row['sequence']), event: 'message', data: JSON.stringify(row) };
           after = plain(row['sequence']);
         }
         if (nextCursor === null) break;
         query = { types, limit: 200, after: nextCursor };
       }
+      start = undefined;
     } catch (error) {
       if (terminal.signal.aborted) throw new Cancelled('Stopped.');
       ignoreUnreachable(error);
-      if (isConnected) await lost();
+      if (isConnected !== false) await lost();
       isConnected = false;
       pause = retryPause(tries);
       tries += 1;
@@ -252,10 +266,11 @@ async function* followLog(
   }
 }
 
-async function serverTime(api: ApiClient, now: Date): Promise<string> {
+/** The clock of this machine may differ from that of the server, and events before `since` would be skipped. */
+async function serverTime(api: ApiClient, now: Date): Promise<Date> {
   const { headers } = await api.call({ method: 'GET', path: '/api/v2/me' });
   const theirs = new Date(headers['date'] ?? '');
-  return (Number.isNaN(theirs.getTime()) ? now : theirs).toISOString();
+  return Number.isNaN(theirs.getTime()) ? now : theirs;
 }
 
 function withResumeHint(error: unknown, signal: AbortSignal, after: string | undefined): unknown {
@@ -290,26 +305,29 @@ async function openForward(context: Context, flags: ListenFlags, url: string): P
     throw new UsageError(`--forward-to: "${url}" is not an HTTP URL.`);
   if (flags.secretFile && flags.newSecret) throw new UsageError('--new-secret cannot be combined with --secret-file.');
   if (flags.secretFile) return createForward(context, url, await readSecretFile(terminal, flags.secretFile));
-  const { secret, kept } = await keptSecret(context, flags);
-  await print.note(`Signing with ${secret} (${kept})`);
+  const { secret, note } = await keptSecret(context, flags);
+  await print.note(note);
   return createForward(context, url, secret);
 }
 
-/** The signing secret of this server and application, the same at each start. */
+/** The signing secret of this server and application, the same at each start. A log gets it only when it is made. */
 async function keptSecret(
-  { sessions, application, target }: Context,
+  { sessions, application, target, terminal }: Context,
   { app: clientId, newSecret }: ListenFlags,
-): Promise<{ secret: string; kept: string }> {
+): Promise<{ secret: string; note: string }> {
   const { origin } = await target();
   const of = (await application())?.clientId ?? clientId ?? 'all applications';
   const made = `whsec_${randomBytes(24).toString('base64')}`;
   try {
     const secret = await sessions.listenSecret(`${origin} ${of}`, () => made, newSecret === true);
-    return { secret, kept: 'the same at each start; --new-secret makes another' };
+    if (secret === made || terminal.err.isTerminal)
+      return { secret, note: `Signing with ${secret} (the same at each start; --new-secret makes another)` };
+    const file = join(sessions.folder, 'listen-secrets.json');
+    return { secret, note: `Signing with the secret in ${file} (shown on a terminal; --new-secret makes another)` };
   } catch (error) {
     // A folder that cannot be written to must not keep events from a receiver.
     const why = error instanceof Error ? error.message : String(error);
-    return { secret: made, kept: `only for this run: ${why}` };
+    return { secret: made, note: `Signing with ${made} (only for this run: ${why})` };
   }
 }
 
@@ -368,6 +386,10 @@ async function runResend(context: Context, id: string | undefined, flags: Resend
   const { change, print } = context;
   if ((id === undefined) === !flags.failed)
     throw new UsageError('Give either the id of an event, or --failed for all failed events.');
+  const unused = (['since', 'app', 'project', 'max'] as const).find((name) => flags[name] !== undefined);
+  if (id !== undefined && unused) throw new UsageError(`--${unused} requires --failed.`);
+  if (flags.app !== undefined && flags.project !== undefined)
+    throw new UsageError('--project cannot be combined with --app.');
   if (id !== undefined) {
     const path = `${EVENTS}/${segment(id)}/resend`;
     const row = await change({ what: `resend event ${id}`, name: id, method: 'POST', path }, flags);
@@ -385,19 +407,11 @@ async function runResend(context: Context, id: string | undefined, flags: Resend
 
 /** Failed events of all applications, or of one; `--max` bounds their number. */
 async function failedOfAll(context: Context, flags: ResendFlags, since: string): Promise<FailedEvent[]> {
-  const most = flags.max ?? RESEND_BOUNDS.usual;
-  const found: FailedEvent[] = [];
-  const add = async (clientId: string): Promise<boolean> => {
-    const { events, isCut } = await findFailed(context, clientId, since, most - found.length);
-    found.push(...events);
-    if (isCut) await context.print.note(moreFailed(found.length));
-    return isCut;
-  };
-  if (flags.app !== undefined) {
-    await add(flags.app);
-    return found;
-  }
-  for await (const { rows } of context.api.pages(app.path, { project: flags.project, limit: 200 }))
-    for (const row of rows) if (await add(plain(row['client_id']))) return found;
-  return found;
+  const clientIds = flags.app === undefined ? [] : [flags.app];
+  if (flags.app === undefined)
+    for await (const { rows } of context.api.pages(app.path, { project: flags.project, limit: 200 }))
+      clientIds.push(...rows.map((row) => plain(row['client_id'])));
+  const { events, isCut } = await findFailed(context, clientIds, since, flags.max ?? RESEND_BOUNDS.usual);
+  if (isCut) await context.print.note(moreFailed(events.length));
+  return events;
 }

@@ -44,6 +44,7 @@ function merchantFlags(command: Command): Command {
 
 async function asMerchant(context: Context, flags: MerchantFlags): Promise<ApiClient> {
   if (flags.app) return merchantApi(context, flags.app, flags.secretFile);
+  if (flags.secretFile !== undefined) throw new UsageError('--secret-file requires --app.', 'add --app CLIENT_ID');
   if (await context.application()) return context.api;
   throw new UsageError(
     'This command requires the client id and the secret of an API application.',

@@ -164,7 +164,7 @@ test('event listen signs with the same secret at each start, one for each server
   t.teardown(() => place.close());
   const secretOf = async (words: readonly string[], env: Record<string, string> = {}) => {
     const argv = ['event', 'listen', '--after', '6', '--count', '1', '--forward-to', receiver.url, ...words];
-    const { code, stderr } = await place.payctl(argv, { retryPause, env });
+    const { code, stderr } = await place.payctl(argv, { retryPause, env, terminal: 200 });
     t.is(code, 0, stderr);
     const [, secret = '', kept = ''] = /Signing with (whsec_\S+) \((.*)\)/.exec(stderr) ?? [];
     const { headers, body } = receiver.received.at(-1)!;
@@ -172,7 +172,13 @@ test('event listen signs with the same secret at each start, one for each server
     t.is(headers['webhook-signature'], new Webhook(secret).sign(String(headers['webhook-id']), at, body));
     return { secret, kept };
   };
+  const words = ['event', 'listen', '--after', '6', '--count', '1', '--forward-to', receiver.url];
+  const { stderr: made } = await place.payctl(words);
   const first = await secretOf([]);
+  t.true(made.includes(`Signing with ${first.secret} (`), 'a secret that is made is printed');
+  const { stderr: log } = await place.payctl(words);
+  t.false(log.includes('whsec_'), 'a kept secret is printed only on a terminal');
+  t.true(log.includes(`Signing with the secret in ${join(place.folder, 'listen-secrets.json')} (`), log);
   t.regex(first.kept, /the same at each start; --new-secret makes another/);
   t.deepEqual(await secretOf([]), first);
   const { secret: second } = await secretOf(['--new-secret']);
@@ -187,12 +193,18 @@ test('event listen signs with the same secret at each start, one for each server
   t.regex(unkept.kept, /^only for this run: /);
   const both = ['event', 'listen', '--forward-to', receiver.url, '--new-secret', '--secret-file', 'x'];
   t.is((await place.payctl(both)).code, 2);
+  for (const alone of [['--new-secret'], ['--secret-file', 'x']]) {
+    const { code, stderr } = await place.payctl(['event', 'listen', '--count', '1', ...alone]);
+    t.is(code, 2);
+    t.regex(stderr, /requires --forward-to/);
+  }
 });
 
 test('event listen of an application reads its event log page by page, from the time of the server on, and goes on after an interruption', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());
-  const event = (sequence: number) => ({ ...eventRow, id: `evt_${sequence}`, sequence });
+  const createdAt = '2026-11-21T06:05:01.000Z';
+  const event = (sequence: number) => ({ ...eventRow, createdAt, id: `evt_${sequence}`, sequence });
   const page = (sequences: number[], nextCursor: string | null) => ({
     body: { data: sequences.map(event), page: { nextCursor, hasMore: nextCursor !== null } },
   });
@@ -212,11 +224,52 @@ test('event listen of an application reads its event log page by page, from the 
   t.is(code, 0, stderr);
   t.is(stdout, 'evt_7\nevt_8\nevt_9\nevt_10\n');
   const asked = place.api.seen.filter(({ path }) => path === '/api/v2/events').map(({ query }) => query);
-  const since = '2026-11-21T06:05:00.000Z';
+  const since = '2026-11-21T06:04:00.000Z';
   t.deepEqual(
     asked.map(({ since, after }) => since ?? after),
     [since, since, '8', '9', '9', '9', '9', '9'],
   );
   t.true(asked.every(({ types, limit }) => types === 'order.paid' && limit === '200'));
   t.is(stderr.match(/Connection lost/g)?.length, 1);
+});
+
+test('event listen of an application shows no event from before its start, but one that is committed later', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  // The server's time at the start is 06:05:00.
+  const event = (sequence: number, time: string) => ({
+    ...eventRow,
+    id: `evt_${sequence}`,
+    sequence,
+    createdAt: `2026-11-21T${time}.000Z`,
+  });
+  const page = (...data: object[]) => ({ body: { data, page: { nextCursor: null, hasMore: false } } });
+  for (const [looks, expected] of [
+    [[page(), page(event(7, '06:04:58'))], 'evt_7\n'],
+    [[page(event(7, '06:04:30'), event(8, '06:05:00')), page(event(9, '06:04:59'))], 'evt_8\nevt_9\n'],
+  ] as const) {
+    const answers = [...looks];
+    place.api.on('GET /api/v2/events', () => answers.shift() ?? page());
+    const count = String(expected.split('\n').length - 1);
+    const words = ['event', 'listen', '--count', count, '--interval', '0.001', '-q'];
+    const { code, stdout, stderr } = await place.payctl(words, { retryPause, env: merchant(place) });
+    t.is(code, 0, stderr);
+    t.is(stdout, expected);
+  }
+});
+
+test('event listen of an application is ready only after the service has answered', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('GET /api/v2/events', () => problem(403, 'forbidden', 'Not for this application.'));
+  const words = ['event', 'listen', '--after', '6', '--count', '1'];
+  const refused = await place.payctl(words, { env: merchant(place) });
+  t.is(refused.code, 5);
+  t.notRegex(refused.stderr, /Ready/);
+  const answers = [problem(503, 'x', 'No.'), problem(503, 'x', 'No.'), problem(503, 'x', 'No.')];
+  const rows = { body: { data: [eventRow], page: { nextCursor: null, hasMore: false } } };
+  place.api.on('GET /api/v2/events', () => answers.shift() ?? rows);
+  const late = await place.payctl(words, { retryPause, env: merchant(place) });
+  t.is(late.code, 0, late.stderr);
+  t.regex(late.stderr, /Connection lost; reconnecting\.[\s\S]*Ready/);
 });

@@ -416,6 +416,15 @@ for (const line of [
     t.deepEqual(place.api.seen, []);
   });
 
+test('skillpay rejects a secret file without the application whose secret it is', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const { code, stderr } = await place.payctl(['skillpay', 'list', '--secret-file', 'x'], { env: merchant(place) });
+  t.is(code, 2);
+  t.regex(stderr, /--secret-file requires --app/);
+  t.deepEqual(place.api.seen, []);
+});
+
 test('a missing scope is named in the hint', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

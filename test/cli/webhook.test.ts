@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { makePlace, type Place, scripted } from './payctl.ts';
 import { problem } from './fakes/api.ts';
-import type { Row } from './fakes/list.ts';
 import { deliveryRow, HOOK_SECRET, webhookRow } from './fakes/rows.ts';
 
 const HOOK = '/api/v1/api-apps/app_1/webhook';
@@ -126,8 +125,18 @@ test('resend --event sends an event only to an application that has a delivery o
   t.is(other.code, 3);
   t.regex(other.stderr, /next: payctl event resend evt_2/);
   t.is(wrote(at).length, 1);
-  for (const words of [[], ['--failed', '--event', 'evt_1']])
+  for (const words of [[], ['--failed', '--event', 'evt_1'], ['--event', 'evt_1', '--max', '5']])
     t.is((await at.payctl(['app', 'webhook', 'resend', 'app_1', ...words, '-y'])).code, 2);
+});
+
+test('resend --event reports the refusal of the service as it is', async (t) => {
+  const at = await place(t);
+  at.api.on('POST /api/v1/events/evt_1/resend', () => problem(409, 'webhook_not_configured', 'There is no webhook.'));
+  const { code, stderr } = await at.payctl(['app', 'webhook', 'resend', 'app_1', '--event', 'evt_1', '-y', '--json']);
+  t.is(code, 6);
+  t.like(JSON.parse(stderr.trim().split('\n').at(-1) ?? ''), {
+    error: { code: 'webhook_not_configured', status: 409 },
+  });
 });
 
 test('a delivery shows its event, state and time on a terminal of 80 columns', async (t) => {
@@ -163,6 +172,13 @@ interface Stand {
   mostAtOnce: () => number;
   run(...words: string[]): ReturnType<Place['payctl']>;
 }
+
+const errorOf = ({ stderr }: { stderr: string }) =>
+  (
+    JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as {
+      error: { code: string; message: string; notResent: { eventId: string; clientId: string; code: string }[] };
+    }
+  ).error;
 
 /** A service whose applications have failed events; `receive` is the state of a resent event after its next attempt. */
 async function standWith(
@@ -233,13 +249,18 @@ test('event resend --failed sends at most --max events, of the chosen applicatio
   const stand = await standWith(t, { app_a: 7, app_b: 7 }, () => 'delivered');
   const first = await stand.run('--since', '2026-11-01', '--max', '10', '-y');
   t.is(first.code, 0, first.stderr);
-  t.regex(first.stderr, /More than 10 events failed: this run resends the newest 10/);
-  t.is(stand.resent.length, 10);
+  t.regex(first.stderr, /More than 10 events failed: this run resends 10, the newest of each application/);
+  const numbers = [2, 3, 4, 5, 6];
+  t.deepEqual(stand.resent, [...numbers.map((n) => `evt_app_a_${n}`), ...numbers.map((n) => `evt_app_b_${n}`)]);
   t.is((await stand.run('--since', '2026-11-01', '--max', '10', '-y', '--app', 'app_a')).code, 0);
-  t.is(stand.resent.length, 10, 'app_a has no failed event any more');
+  t.is(stand.resent.length, 12, 'app_b is not sent');
   t.is((await stand.run('--since', '2026-11-01', '--max', '10', '-y')).code, 0);
   t.is(new Set(stand.resent).size, 14);
   t.is((await stand.run('--since', '2d', 'evt_1')).code, 2, 'an id or --failed');
+  t.is((await stand.run('--since', '2d', '--app', 'app_a', '--project', 'eu', '-y')).code, 2);
+  for (const words of ['--since 2d', '--app app_a', '--project eu', '--max 5'])
+    t.is((await stand.at.payctl(['event', 'resend', 'evt_1', ...words.split(' ')])).code, 2, words);
+  t.is(stand.resent.length, 14);
   t.is((await stand.at.payctl(['event', 'resend', '--failed', '-y'])).code, 2, 'without --since');
   t.is((await stand.at.payctl(['event', 'resend'])).code, 2);
 });
@@ -249,12 +270,10 @@ test('event resend --failed lists what was not resent: a receiver that refuses, 
     id.startsWith('evt_app_a') ? 'pending' : 'delivered',
   );
   stand.at.api.on('POST /api/v1/events/evt_app_c_1/resend', () => problem(500, 'internal_error', 'A fault.'));
-  const { code, stderr, stdout } = await stand.run('--since', '2026-11-01', '-y', '--json');
-  t.is(code, 1);
-  t.is(JSON.parse(stdout).length, 12);
-  const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as {
-    error: { code: string; message: string; notResent: { eventId: string; clientId: string; code: string }[] };
-  };
+  const ended = await stand.run('--since', '2026-11-01', '-y', '--json');
+  t.is(ended.code, 1);
+  t.is(JSON.parse(ended.stdout).length, 12);
+  const error = errorOf(ended);
   t.is(error.code, 'resend_incomplete');
   t.is(error.message, '8 of 20 events were not resent.');
   t.deepEqual(
@@ -274,12 +293,58 @@ test('event resend --failed lists what was not resent: a receiver that refuses, 
 test('event resend --failed stops at the end of the login, and names every event that is left', async (t) => {
   const stand = await standWith(t, { app_a: 3, app_b: 2 }, () => 'delivered');
   stand.at.api.on('POST /api/v1/events/evt_app_a_1/resend', () => problem(401, 'unauthenticated', 'Log in again.'));
-  const { code, stderr } = await stand.run('--since', '2026-11-01', '-y', '--json');
-  t.is(code, 1);
-  const { error } = JSON.parse(stderr.trim().split('\n').at(-1) ?? '') as { error: { notResent: Row[] } };
+  const ended = await stand.run('--since', '2026-11-01', '-y', '--json');
+  t.is(ended.code, 1);
   t.deepEqual(
-    error.notResent.map(({ eventId }) => eventId),
+    errorOf(ended).notResent.map(({ eventId }) => eventId),
     ['evt_app_a_1', 'evt_app_a_2', 'evt_app_b_0', 'evt_app_b_1'],
   );
   t.deepEqual(stand.resent, ['evt_app_a_0']);
+});
+
+test('event resend --failed resends the events with a notifyUrl of an application without a webhook', async (t) => {
+  const stand = await standWith(t, { app_a: 3 }, () => 'delivered');
+  for (const n of [0, 2])
+    stand.at.api.on(`POST /api/v1/events/evt_app_a_${n}/resend`, () => problem(409, 'webhook_not_configured', 'None.'));
+  const ended = await stand.run('--since', '2026-11-01', '-y', '--json');
+  t.is(ended.code, 1);
+  t.deepEqual(stand.resent, ['evt_app_a_1']);
+  t.deepEqual(
+    errorOf(ended).notResent.map(({ eventId, code }) => `${eventId} ${code}`),
+    ['evt_app_a_0 webhook_not_configured', 'evt_app_a_2 webhook_not_configured'],
+  );
+});
+
+for (const [what, answer, code] of [
+  ['unreachable', { text: null }, 'unreachable'],
+  ['overloaded', problem(503, 'overloaded', 'Later.'), 'overloaded'],
+] as const)
+  test(`event resend --failed stops when the server is ${what}, and each event keeps its own reason`, async (t) => {
+    const stand = await standWith(t, { app_a: 4, app_b: 1 }, () => 'delivered');
+    const refuse = problem(409, 'webhook_not_configured', 'None.');
+    stand.at.api.on('POST /api/v1/events/evt_app_a_0/resend', () => refuse);
+    stand.at.api.on('POST /api/v1/events/evt_app_a_2/resend', () => answer);
+    const ended = await stand.run('--since', '2026-11-01', '-y', '--json');
+    t.is(ended.code, 1);
+    t.deepEqual(stand.resent, ['evt_app_a_1']);
+    t.deepEqual(
+      errorOf(ended).notResent.map((event) => `${event.eventId} ${event.code}`),
+      ['evt_app_a_0 webhook_not_configured', ...['a_2', 'a_3', 'b_0'].map((id) => `evt_app_${id} ${code}`)],
+    );
+  });
+
+test('event resend --failed ends with 130 after Ctrl-C during a request', async (t) => {
+  const stand = await standWith(t, { app_a: 3 }, () => 'delivered');
+  const stop = new AbortController();
+  stand.at.api.on('POST /api/v1/events/evt_app_a_1/resend', () => {
+    stop.abort();
+    return { stays: true };
+  });
+  const words = ['event', 'resend', '--failed', '--since', '2026-11-01', '-y', '--json'];
+  const ended = await stand.at.payctl(words, { signal: stop.signal });
+  t.is(ended.code, 130, ended.stderr);
+  t.deepEqual(
+    errorOf(ended).notResent.map(({ eventId, code }) => `${eventId} ${code}`),
+    ['evt_app_a_1 cancelled', 'evt_app_a_2 cancelled'],
+  );
 });
