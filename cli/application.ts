@@ -208,7 +208,8 @@ export async function findApplication(
   };
 }
 
-function requireNamedServer(named: string | undefined, { origin, sources }: Target): void {
+/** Throws UsageError if a secret of the environment would be sent to a server that was not named together with it. */
+export function requireNamedServer(named: string | undefined, { origin, sources }: Target): void {
   const isNamed = named ? originOf(named, 'PAYCTL_SERVER') === origin : /^(--server|default)$/.test(sources.server);
   if (isNamed) return;
   throw new UsageError(

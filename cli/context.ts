@@ -159,7 +159,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
         token: session.token,
         expiresAt: new Date(session.expiresAt),
         keep: ({ token, expiresAt }: Granted) =>
-          sessions.saveSession(name, { ...session, token, expiresAt: expiresAt.toISOString() }),
+          sessions.saveToken(name, session, { token, expiresAt: expiresAt.toISOString() }),
       };
     const api = tokens(session ? loginHint : checkHint);
     return createApplicationLogin(api, await acting.credentials(), terminal.now, kept || undefined);

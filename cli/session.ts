@@ -84,6 +84,11 @@ export interface SessionStore {
   /** Checks before a login that the session can be saved. */
   prove(): Promise<void>;
   saveSession(context: string, session: Session): Promise<void>;
+  /**
+   * Stores the new token of an application. Changes nothing if the login that this process read was ended or replaced
+   * meanwhile.
+   */
+  saveToken(context: string, login: Session, renewed: Pick<Session, 'token' | 'expiresAt'>): Promise<void>;
   /** The newest audit log hash at the last successful verification of this server; undefined before the first one. */
   auditTip(server: string): Promise<KeptTip | undefined>;
   keepAuditTip(server: string, tip: KeptTip): Promise<void>;
@@ -149,6 +154,12 @@ export function openSessions(folder: string): SessionStore {
         await proveRoom(credentialsFile, Buffer.byteLength(kept) + ROOM_FOR_LOGIN);
       }),
     saveSession: (context, session) => changeSessions((sessions) => void (sessions[context] = session)),
+    saveToken: (context, { origin, app }, renewed) =>
+      changeSessions((sessions) => {
+        const stored = own(sessions, context);
+        if (!app || stored?.origin !== origin || stored.app?.clientId !== app.clientId) return;
+        if (stored.app.secret === app.secret) sessions[context] = { ...stored, ...renewed };
+      }),
     auditTip: async (server) => own(await readTips(), server),
     keepAuditTip: (server, tip) =>
       change(async () => {

@@ -82,7 +82,9 @@ function directTarget(
     return { ...contextTarget(named.name, named.saved, source, named.source), server: cleanServer(server) };
   if (named?.source === '--context')
     throw new UsageError(`Context "${named.name}" does not point to ${server}.`, 'use either -C or --server');
-  const match = Object.entries(known.contexts).find(([, saved]) => fits(saved));
+  // A server may have a login of each kind. Without -C the administrator's counts, whichever was made first.
+  const fitting = Object.entries(known.contexts).filter(([, saved]) => fits(saved));
+  const match = fitting.find(([, saved]) => saved.clientId === undefined) ?? fitting[0];
   if (match) return contextTarget(match[0], match[1], source, 'same server');
   const label = guessLabel(origin);
   return {

@@ -149,12 +149,13 @@ async function store(
 
 /** The client id of the login; undefined for the login of an administrator. A context is used again as before. */
 async function applicationOf(
-  { flags: global, prompts }: Context,
+  { flags: global, prompts, terminal: { env } }: Context,
   flags: LoginFlags,
   { contexts }: Contexts,
 ): Promise<string | undefined> {
   const { clientId, clientSecretFile } = flags;
-  const named = global.context === undefined ? undefined : own(contexts, global.context);
+  const name = global.context ?? env['PAYCTL_CONTEXT'];
+  const named = name === undefined ? undefined : own(contexts, name);
   if (clientId === undefined && clientSecretFile === undefined)
     return flags.username === undefined ? named?.clientId : undefined;
   const admin = Object.entries({
@@ -275,7 +276,11 @@ interface Place {
  * Without -C, a login uses a context of its own kind, so that an administrator and an application can be logged in to
  * one server side by side.
  */
-function choosePlace({ flags, terminal }: Context, known: Contexts, clientId: string | undefined): Place {
+export function choosePlace(
+  { flags, terminal }: Pick<Context, 'flags'> & { terminal: Pick<Context['terminal'], 'env'> },
+  known: Contexts,
+  clientId: string | undefined,
+): Place {
   const server = flags.server ?? (flags.context === undefined ? terminal.env['PAYCTL_SERVER'] : undefined);
   const name =
     flags.context ??
@@ -323,8 +328,11 @@ function nameFor(origin: string, known: Contexts, clientId: string | undefined):
   const { hostname, host } = new URL(origin);
   const simple = guessLabel(origin) === 'dev' ? 'local' : hostname;
   const unique = host.replace(/[^\w.-]/g, '-');
-  const suffixed = clientId === undefined ? unique : `${unique}-${clientId}`;
-  return [simple, unique].find((name) => own(known.contexts, name) === undefined) ?? suffixed;
+  const isFree = (name: string): boolean => own(known.contexts, name) === undefined;
+  const suffixed = `${unique}-${clientId ?? 'admin'}`;
+  let name = [simple, unique].find(isFree) ?? suffixed;
+  for (let number = 2; !isFree(name); number += 1) name = `${suffixed}-${number}`;
+  return name;
 }
 
 /** Without a flag for the one-time code, payctl prompts for a code only if the service requires one. */

@@ -1,5 +1,6 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { UsageError } from '../errors.ts';
 import {
   CallToolRequestSchema,
   type CallToolResult,
@@ -23,6 +24,8 @@ import {
   type CredentialFlags,
   createApplicationClient,
   readCredentials,
+  requireNamedServer,
+  type Credentials,
 } from '../application.ts';
 import { type Context, DEFAULT_TIMEOUT_SECONDS } from '../context.ts';
 import { createTrace } from '../http.ts';
@@ -216,13 +219,27 @@ export interface ServeFlags extends CredentialFlags {
   interval?: number;
 }
 
+/** The application of the flags, of the environment or of the context. A secret goes to its own server only. */
+async function credentialsOf(
+  { terminal, target, application }: Pick<Context, 'terminal' | 'target' | 'application'>,
+  flags: ServeFlags,
+): Promise<Credentials> {
+  if (flags.clientId !== undefined) {
+    if (flags.clientSecretFile === undefined) requireNamedServer(terminal.env['PAYCTL_SERVER'], await target());
+    return readCredentials(terminal, flags);
+  }
+  const acting = await application();
+  if (acting?.source !== 'context') return readCredentials(terminal, flags);
+  if (flags.clientSecretFile === undefined) return acting.credentials();
+  throw new UsageError('--client-secret-file needs --client-id or PAYCTL_CLIENT_ID.');
+}
+
 /** Serves the Model Context Protocol until stdin ends or a signal arrives. Running requests are completed first. */
 export async function serve(
   { terminal, target, application, allowsHttp, authorities, flags: { debug, timeout } }: Context,
   flags: ServeFlags,
 ): Promise<void> {
-  const isNamed = flags.clientId !== undefined || Boolean(terminal.env['PAYCTL_CLIENT_ID']);
-  const stored = isNamed ? undefined : await application();
+  const credentials = await credentialsOf({ terminal, target, application }, flags);
   const { server: address } = await target();
   const client = createApplicationClient(
     {
@@ -235,7 +252,7 @@ export async function serve(
       signal: new AbortController().signal,
       userAgent: `payctl mcp (node ${process.versions.node})`,
     },
-    stored ? await stored.credentials() : await readCredentials(terminal, flags),
+    credentials,
     terminal.now,
   );
   const me = await client.api.get('/api/v2/me');

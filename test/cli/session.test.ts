@@ -3,6 +3,8 @@ import { request as forward } from 'node:http';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { choosePlace } from '../../cli/commands/login.ts';
+import { chooseTarget } from '../../cli/settings.ts';
 import { makePlace, scripted, type Place, type RunOptions } from './payctl.ts';
 import { issueCertificate, newRsaKeys } from '../../server/simulator/certificates.ts';
 import { TOKEN, problem, startFakeApi } from './fakes/api.ts';
@@ -325,6 +327,48 @@ test('logout revokes the token of an application and removes its secret', async 
   t.is((await place.payctl(['whoami', '-q', '-C', 'dev'])).stdout, 'alice\n', 'the administrator stays logged in');
 });
 
+test('a server with a default port keeps the logins of an application and of an administrator', async (t) => {
+  const place = await shopPlace(t);
+  const { clientId, user } = { clientId: 'app_1', user: 'alice' };
+  const server = 'https://pay.example.com';
+  await writeFile(
+    join(place.folder, 'contexts.json'),
+    JSON.stringify({ current: null, contexts: { 'pay.example.com': { server, label: 'prod', clientId } } }),
+  );
+  const known = JSON.parse(await readFile(join(place.folder, 'contexts.json'), 'utf8'));
+  const setting = { flags: { server }, terminal: { env: {} } };
+  const named = choosePlace(setting, known, undefined);
+  t.like(named, { name: 'pay.example.com-admin', isNew: true });
+  known.contexts[named.name] = { ...named.saved, user };
+  t.is(choosePlace(setting, known, undefined).name, named.name);
+  const other = choosePlace(setting, known, 'app_2');
+  t.is(other.name, 'pay.example.com-app_2');
+  t.is(chooseTarget({ server }, {}, known).context, named.name, 'without -C the administrator acts');
+});
+
+test('a process that renews its token does not bring back a login that was ended or replaced', async (t) => {
+  const place = await shopPlace(t);
+  const stored = async () => JSON.parse(await readFile(join(place.folder, 'credentials.json'), 'utf8')).sessions;
+  const { context } = JSON.parse((await place.payctl([...APP_LOGIN, '--json'])).stdout) as { context: string };
+  // The other process acts while this one waits for its new token.
+  const renewDuring = async (work: () => Promise<unknown>) => {
+    let given = 0;
+    place.api.on('POST /oauth/token', async () => {
+      if ((given += 1) === 1) await work();
+      return { body: { access_token: 'token-late', expires_in: 3600 } };
+    });
+    const now = () => new Date('2026-11-21T07:04:45.000Z');
+    return place.payctl(['order', 'get', 'P1', '-C', context], { now });
+  };
+  t.is((await renewDuring(() => place.payctl(['logout', '-C', context]))).code, 0);
+  t.is((await stored())[context], undefined);
+  await writeFile(join(place.folder, 'other.secret'), 'pays_new\n');
+  t.is((await place.payctl([...APP_LOGIN, '-C', context])).code, 0);
+  const rotated = ['login', '-C', context, '--client-secret-file', 'other.secret'];
+  t.is((await renewDuring(() => place.payctl(rotated))).code, 0);
+  t.is((await stored())[context].app.secret, 'pays_new');
+});
+
 test('flags come before the environment, and the environment before the context', async (t) => {
   const place = await shopPlace(t);
   const other = await startFakeApi();
@@ -354,6 +398,12 @@ test('flags come before the environment, and the environment before the context'
   await refused(env, 'secret_of_another_server', '--server', other.url);
   await refused({ PAYCTL_TOKEN: TOKEN }, 'token_without_server', '-C', 'dev');
   await refused({ PAYCTL_CLIENT_ID: 'app_1', PAYCTL_SERVER: place.api.url }, 'usage');
+  const mcp = async (env: Record<string, string>, ...flags: string[]) =>
+    (await place.payctl(['mcp', ...flags], { env })).code;
+  t.is(await mcp(bare, '-C', 'dev'), 2);
+  const { PAYCTL_CLIENT_ID: _id, ...secret } = bare;
+  t.is(await mcp(secret, '-C', 'dev', '--client-id', 'app_flag'), 2);
+  t.is(await mcp({}, '--client-secret-file', 'shop.secret'), 2, 'the stored login has its own secret');
   t.deepEqual([place.api.seen.length, other.seen.length], [seen, 0], 'nothing was sent');
 });
 

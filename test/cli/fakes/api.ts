@@ -14,7 +14,7 @@ export interface FakeAnswer {
   stays?: boolean;
 }
 
-type FakeRoute = (request: Seen) => FakeAnswer;
+type FakeRoute = (request: Seen) => FakeAnswer | Promise<FakeAnswer>;
 
 /** A fake service with responses in the shapes of the contract; records the requests. */
 export interface FakeApi {
@@ -36,10 +36,10 @@ export async function startFakeApi(): Promise<FakeApi> {
   const seen: Seen[] = [];
   let change = (answer: FakeAnswer): FakeAnswer => answer;
   const server = createServer((request, response) => {
-    void receive(request).then((received) => {
+    void receive(request).then(async (received) => {
       seen.push(received);
       const answer = routes.get(`${received.method} ${received.path}`) ?? common;
-      send(response, change(answer(received)));
+      send(response, change(await answer(received)));
     });
   });
   const port = await listenOnFreePort(server);
