@@ -30,6 +30,11 @@ export const EVENT_TYPES = [
   'app.credentials_changed',
 ] as const;
 
+/** Returns whether merchants can receive events of this type. */
+export function isMerchantEvent(type: string): boolean {
+  return type !== 'app.credentials_changed';
+}
+
 /** Records `app.credentials_changed` for the project's console application, so that no merchant receives it. */
 export function emitCredentialChange(
   now: () => Date,

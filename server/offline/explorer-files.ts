@@ -3,6 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { merchantScopes } from '../domain.ts';
+import { isMerchantEvent } from '../events/record.ts';
 import { type ExplorerFile, codedNames, swaggerAssets } from '../http/built-files.ts';
 import { mergeDocument, readWords } from '../http/openapi/document.ts';
 import type { Json } from '../http/openapi/schemas.ts';
@@ -82,7 +83,7 @@ function viewOfPath(path: string): ExplorerView {
   return /^\/(api\/v1|health|notify)(\/|$)/.test(path) ? 'console' : 'merchant';
 }
 
-/** Returns the part of the OpenAPI document that a view shows. Webhook events are in the merchant view. */
+/** Returns the part of the OpenAPI document that a view shows. Webhook events that merchants receive are in the merchant view. */
 export function documentOfView(document: Json, view: ExplorerView): Json {
   const { webhooks, ...whole } = document;
   const cookies = cookieSchemes(asJson(whole['components']));
@@ -90,7 +91,8 @@ export function documentOfView(document: Json, view: ExplorerView): Json {
     pick(asJson(whole['paths']), (path) => viewOfPath(path) === view),
     cookies,
   );
-  const events = view === 'merchant' && webhooks !== undefined ? { webhooks } : {};
+  const events =
+    view === 'merchant' && webhooks !== undefined ? { webhooks: pick(asJson(webhooks), isMerchantEvent) } : {};
   const operations = Object.values({ ...paths, ...asJson(events.webhooks) }).flatMap((item) =>
     Object.values(asJson(item)).map(asJson),
   );

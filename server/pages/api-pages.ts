@@ -207,7 +207,7 @@ export function eventPage(document: ApiDocument, type: string, { language }: Api
     },
     { id: 'fields', title: words.fields, html: fieldsHtml(schema, components, { language, side: 'answer' }) },
     { id: 'example', title: words.example, html: code(JSON.stringify(example, null, 2)) },
-    { id: 'answer', title: words.answer, html: table([words.answer, words.description], answers) },
+    { id: 'answer', title: words.answer, html: table([words.status, words.description], answers) },
   ];
   const lead = `<p>${proseHtml(whenOf(type, post, language))}</p><p>${linked(words.verify, language)}</p>`;
   return pageOf({ title: type, above: breadcrumb('webhooks', language), lead, sections, language });
@@ -475,6 +475,8 @@ function range(least: unknown, most: unknown, words: (range: string) => string):
   return isBound(least) ? words(`≥ ${least}`) : '';
 }
 
+const SAMPLE_UUID = '00000000-0000-4000-8000-000000000000';
+
 /** A command for a shell that makes the example request. */
 function curl(
   { method, path, operation }: Place,
@@ -482,8 +484,9 @@ function curl(
   { publicUrl, components }: { publicUrl: string; components: Components },
 ): string {
   const given = ({ name, example, schema }: Parameter): string => {
-    const { examples = [], enum: values = [] } = resolveSchema(schema, components);
-    return String([example, answerValue(operation, name), ...examples, ...values].find(Boolean) ?? `{${name}}`);
+    const { examples = [], enum: values = [], format } = resolveSchema(schema, components);
+    const known = [example, answerValue(operation, name), ...examples, ...values].find(Boolean);
+    return String(known ?? (format === 'uuid' ? SAMPLE_UUID : `{${name}}`));
   };
   const filled = parameters
     .filter((one) => one.in === 'path')
@@ -497,10 +500,16 @@ function curl(
   const lines = [`curl ${isWrite ? `-X ${method} ` : ''}${/[?&]/.test(url) ? `'${url}'` : url}`];
   if (operation.security.length > 0) lines.push(`-H "Authorization: Bearer $TOKEN"`);
   if (operation.requestBody?.content['application/x-www-form-urlencoded'])
-    lines.push(...Object.entries(example ?? {}).map(([name, value]) => `-d ${name}=${String(value)}`));
+    // A secret in a command line would stay in the history of the shell.
+    lines.push(
+      ...Object.entries(example ?? {}).map(
+        ([name, value]) => `-d ${name}=${name === 'client_secret' ? '"$CLIENT_SECRET"' : String(value)}`,
+      ),
+    );
   else if (example !== undefined) {
     lines.push(`-H 'Content-Type: application/json'`);
-    if (parameters.some(({ name }) => name === 'Idempotency-Key')) lines.push(`-H 'Idempotency-Key: request-1001'`);
+    if (parameters.some(({ name }) => name.toLowerCase() === 'idempotency-key'))
+      lines.push(`-H 'Idempotency-Key: request-1001'`);
     lines.push(`-d '${JSON.stringify(example, null, 2).replaceAll("'", String.raw`'\''`)}'`);
   }
   return lines.join(' \\\n  ');

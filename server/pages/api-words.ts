@@ -43,6 +43,7 @@ type Labels =
   | 'fieldsInEnglish'
   | 'webhookHeaders'
   | 'answer'
+  | 'status'
   | 'verify';
 
 /** The fixed words of the pages. A text with `{…}` names the value that replaces the mark. */
@@ -90,7 +91,8 @@ export const API_WORDS = {
     fields: 'Fields',
     fieldsInEnglish: '',
     webhookHeaders: 'Headers',
-    answer: 'Answer',
+    answer: 'Your response',
+    status: 'Status',
     verify:
       'Verify the signature before you use the event: [Receive webhooks](/docs/webhooks#verify-the-signature) has samples in five languages.',
   },
@@ -117,14 +119,14 @@ export const API_WORDS = {
     request: '请求体',
     mediaTypes: '媒体类型：',
     required: '必填',
-    optional: '可能缺省',
+    optional: '可能不返回',
     orNull: '或 null',
     arrayOf: '{type} 数组',
     oneOf: '取值：',
     always: '固定为 ',
     characters: '{range} 个字符',
     entries: '{range} 项',
-    pattern: '格式：',
+    pattern: '正则表达式：',
     example: '示例',
     responses: '响应',
     success: '成功。',
@@ -137,6 +139,7 @@ export const API_WORDS = {
     fieldsInEnglish: '字段说明为英文。',
     webhookHeaders: '请求头',
     answer: '应答',
+    status: '状态码',
     verify: '使用事件之前必须验签：[接收异步通知](/docs/webhooks#verify-the-signature)提供五种语言的示例。',
   },
 } as const satisfies Readonly<Record<Language, Readonly<Record<Labels, string>>>>;
@@ -146,7 +149,7 @@ type Entry = readonly [title: string, sentence: string];
 
 /** The Chinese words of each group of operations, by its tag. */
 export const CHINESE_TAGS: Readonly<Record<string, Entry>> = {
-  OAuth: ['OAuth 令牌', '应用的访问令牌（OAuth 2.0 客户端凭据模式），从这里开始。'],
+  OAuth: ['OAuth 令牌', '应用的访问令牌（OAuth 2.0 客户端凭证模式），从这里开始。'],
   Payments: ['支付', '下单、查单、关单、收款和退款，并查询争议，仅限令牌所属应用的订单。'],
   'Pay-per-call': ['按次付费', '逐次付费的资源（HTTP 402）：价目、调用、查询、退款。'],
   'Event log': ['事件日志', '按发生顺序列出全部事件，与 Webhook 推送的事件相同。'],
@@ -160,7 +163,7 @@ export const CHINESE_TAGS: Readonly<Record<string, Entry>> = {
 /** The Chinese words of each operation, by its operationId. */
 export const CHINESE_OPERATIONS: Readonly<Record<string, Entry>> = {
   getToken: ['获取访问令牌', '用应用的 `client_id` 和密钥换取访问令牌；不传 `scope` 时，令牌拥有应用的全部权限。'],
-  revokeToken: ['吊销访问令牌', '只需令牌本身；响应一旦返回，所有实例都拒绝该令牌，未知的令牌同样返回 200。'],
+  revokeToken: ['吊销访问令牌', '只需令牌本身；响应一旦返回，所有副本都拒绝该令牌，未知的令牌同样返回 200。'],
   getOauthMetadata: ['OAuth 授权服务器元数据', '返回令牌接口的地址和支持的权限（RFC 8414）。'],
   listOwnDisputes: ['查询争议列表', '按时间倒序列出令牌所属应用的争议；只有管理员可以答复或接受争议。'],
   getOwnDispute: ['查询争议', '返回一条争议的当前状态。'],
@@ -169,9 +172,9 @@ export const CHINESE_OPERATIONS: Readonly<Record<string, Entry>> = {
     '创建订单并返回付款所需的数据；请传 `Idempotency-Key` 或 `merchantOrderNo`，这样在 504（`channel_outcome_unknown`）之后重试会继续同一笔订单，而不会重复下单。',
   ],
   queryPayment: ['查询订单', '返回订单的当前状态；未完结的订单如果超过 5 秒没有收到渠道响应，服务会先向渠道查单。'],
-  closePayment: ['关闭订单', '返回 `closed`；渠道尚未确认时返回 `closing`，关单可以重复调用，已支付的订单返回 409。'],
+  closePayment: ['关闭订单', '渠道确认后返回 `closed`，尚未确认时返回 `closing`；可以重复关单；已支付的订单返回 409。'],
   capturePayment: [
-    '对付款人已批准的订单收款',
+    '对已授权订单请款（capture）',
     '用于 PayPal：付款人在商户页面上批准付款（`onApprove`）之后立即收款，任何时候调用都是安全的。',
   ],
   refundPayment: [
@@ -209,11 +212,14 @@ export const CHINESE_OPERATIONS: Readonly<Record<string, Entry>> = {
   getChannelConfig: ['查询渠道配置', '密钥只显示 `***` 和指纹，`missing` 列出尚未设置的必填字段和证书。'],
   writeChannelConfig: [
     '写入渠道配置',
-    '生成新版本并立即在所有实例上生效；不传或传 `***` 的字段保持原值，传 null 则清空。',
+    '生成新版本并立即在所有副本上生效；不传或传 `***` 的字段保持原值，传 null 则清空。',
   ],
   getChannelSchema: ['查询渠道配置项', '返回渠道的字段和证书种类，以及每种模式的必填项。'],
   testChannel: ['测试渠道配置', '向渠道发送已签名但不涉及资金的请求，逐项列出结果，`field` 指出第一个有误的字段。'],
-  registerChannelNotices: ['注册渠道通知', 'PayPal：查找或创建 Webhook；微信支付：登记投诉通知地址，可以重复调用。'],
+  registerChannelNotices: [
+    '注册渠道通知',
+    'PayPal：查找或创建 Webhook；微信支付：登记投诉通知地址。两者均可重复调用。',
+  ],
   fetchChannelCertificates: [
     '下载渠道证书',
     '下载微信支付平台证书，或支付宝的下一张公钥证书；管理员信任之后才会使用。',
@@ -241,15 +247,14 @@ export const CHINESE_EVENTS: Readonly<Record<string, string>> = {
   'order.payer_action_required': '付款人需要完成进一步操作，支付才能完成。',
   'order.exception': '订单需要人工处理。',
   'refund.approval_requested': '退款等待另一位管理员审批。',
-  'refund.succeeded': '退款已到达付款人。',
+  'refund.succeeded': '退款成功，款项已退给付款人。',
   'refund.failed': '退款失败，该金额可以再次退款。',
-  'refund.abnormal': '退款无法到达付款人，需要人工处理。',
+  'refund.abnormal': '退款异常，款项无法退给付款人，需要人工处理。',
   'dispute.opened': '付款人对一笔付款提出争议。',
   'dispute.updated': '争议有变化。',
-  'dispute.closed': '争议已有结果。',
+  'dispute.closed': '争议已结案。',
   'skillpay.offered': '按次付费资源已发出报价，等待付款。',
   'skillpay.fulfilled': '按次付费资源已交付。',
   'coin.credited': '虚拟币已入账。',
   'coin.debited': '虚拟币已扣减。',
-  'app.credentials_changed': '应用获得了新的凭据或更多权限；只有管理员能在事件日志中看到该事件。',
 };

@@ -133,7 +133,7 @@ function buildRoutes({ certs, now }: CertPorts, audience: typeof anyProject | ty
    *     requestBody:
    *       content:
    *         application/json:
-   *           example: { payWay: alipay, kind: app_private_key, name: shop, content: 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC…' }
+   *           example: { payWay: alipay, kind: alipay_app_key, name: shop, content: 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC…' }
    */
   router.post(
     '/upload',

@@ -148,7 +148,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     requestBody:
    *       content:
    *         application/json:
-   *           example: { mode: sandbox, clientId: AeA1QIZXiflr1_-r0U2UbWTziOWX1GRQer5jkUq4, clientSecret: '***', webhookId: 8PT597110X687430L }
+   *           example: { mode: sandbox, appId: '9021000000000000', sellerId: '2088000000000001' }
    * /api/v2/payment/config/{payWay}:
    *   post:
    *     tags: [Own channel configuration]
@@ -162,7 +162,7 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    *     requestBody:
    *       content:
    *         application/json:
-   *           example: { mode: sandbox, clientId: AeA1QIZXiflr1_-r0U2UbWTziOWX1GRQer5jkUq4, clientSecret: '***', webhookId: 8PT597110X687430L }
+   *           example: { mode: sandbox, appId: '9021000000000000', sellerId: '2088000000000001' }
    */
   router.post(
     '/:payWay',

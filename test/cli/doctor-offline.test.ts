@@ -356,7 +356,12 @@ test('doctor --offline warns of a secret in memory that no credential store put 
   const where = { PAY_SECURITY_MASTER_KEY_FILE: lost };
   const found = await secretFiles(t, folder, where, mounts);
   t.like(found, { status: 'degraded' });
-  t.regex(found?.detail ?? '', /is in memory \(\/dev\/shm\), which is emptied at every boot/);
+  t.regex(
+    found?.detail ?? '',
+    /is in memory \(\/dev\/shm\), which .* boot; without the master key every channel secret is lost$/,
+  );
+  const other = await secretFiles(t, folder, { PAY_JWT_SECRET_KEY_FILE: lost }, mounts);
+  t.regex(other?.detail ?? '', /is in memory \(\/dev\/shm\), which is emptied at every boot$/);
   t.regex(found?.fix ?? '', /^move it to a disk, for example to \/etc\/pay\/secrets\/master\b/);
   const given = { ...where, CREDENTIALS_DIRECTORY: place };
   t.like(await secretFiles(t, folder, given, mounts), { status: 'ok' }, 'systemd without a mount of its own');

@@ -6,6 +6,8 @@ import { promisify } from 'node:util';
 import test from 'ava';
 import type { z } from 'zod';
 import { errorCodes } from '../../server/error-codes/error-codes.ts';
+import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
+import { isMerchantEvent } from '../../server/events/record.ts';
 import type { Contract } from '../../server/http/contract.ts';
 import { mergeDocument, readWords } from '../../server/http/openapi/document.ts';
 import { codesOf, GENERAL_CODES } from '../../server/http/openapi/schemas.ts';
@@ -60,7 +62,8 @@ test('the reference has Chinese words for exactly the operations of merchants, t
   const named = (entries: object) => Object.keys(entries).toSorted();
   t.deepEqual(named(CHINESE_OPERATIONS), operations.map(({ operationId }) => operationId).toSorted());
   t.deepEqual(named(CHINESE_TAGS), [...new Set(operations.flatMap(({ tags }) => tags))].toSorted());
-  t.deepEqual(named(CHINESE_EVENTS), named(described.webhooks));
+  const received = Object.keys(described.webhooks).filter((type) => isMerchantEvent(type));
+  t.deepEqual(named(CHINESE_EVENTS), received.toSorted());
   const sentences = [CHINESE_OPERATIONS, CHINESE_TAGS].flatMap((entries) => Object.values(entries));
   for (const [title, sentence] of [...sentences, ...Object.values(CHINESE_EVENTS).map((one) => [one, one] as const)])
     t.true(/\p{Script=Han}/u.test(title) && /\p{Script=Han}[^]*。$/u.test(sentence), title);
@@ -80,6 +83,29 @@ test('every example passes its schema', (t) => {
     }
     const answer = operation?.responses?.[String(contract.status ?? 200)];
     for (const example of examples(answer?.content)) checkAnswer(t, route, example);
+  }
+});
+
+test('the examples of certificates and configurations are accepted by their channel', (t) => {
+  const kinds = [...CHANNEL_KINDS.values()].flatMap(({ certKinds }) => certKinds.map(({ kind }) => kind));
+  const { schemas, parameters } = document['components'] as Record<string, Record<string, unknown>>;
+  const named = [
+    ...JSON.stringify([document['paths'], schemas, parameters]).matchAll(/"(?:kind|examples)":\["?(\w+_key)"/g),
+  ];
+  for (const [, kind = ''] of named) t.true(kinds.includes(kind), kind);
+  const bodyOf = (path: string) => examples(words[path]?.['post']?.requestBody?.content)[0] as Json;
+  const upload = bodyOf('/api/v2/certs/upload');
+  t.true(kinds.includes(String(upload['kind'])), String(upload['kind']));
+  // The pages of the reference write `alipay` into the path, the first way to pay.
+  const { fields } = CHANNEL_KINDS.get('alipay')!;
+  for (const path of ['/api/v1/payment/config/{payWay}', '/api/v2/payment/config/{payWay}']) {
+    const { mode, ...values } = bodyOf(path);
+    t.is(mode, 'sandbox');
+    for (const [field, value] of Object.entries(values)) {
+      const known = fields.find((one) => one.name === field);
+      t.truthy(known, `${path}: ${field}`);
+      if (known?.pattern) t.regex(String(value), known.pattern, field);
+    }
   }
 });
 

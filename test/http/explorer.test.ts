@@ -1,4 +1,5 @@
 import test from 'ava';
+import { isMerchantEvent } from '../../server/events/record.ts';
 import { publicRoutes } from '../../server/routes/public.ts';
 import { checkAnswersOf } from '../support/documented.ts';
 import { startEdge } from '../support/edge.ts';
@@ -104,6 +105,16 @@ test.serial('the document is OpenAPI 3.1 and describes the served routes', async
   t.deepEqual(Object.keys(document.paths).toSorted(), [...new Set(served)].toSorted());
   t.deepEqual(document.paths['/api/v1/info']?.get.security, [{ adminBearer: [] }, { adminCookie: [] }]);
   t.deepEqual(document.paths['/health']?.get.security, []);
+});
+
+test.serial('the view for merchants has no event that only administrators see', async (t) => {
+  const { url } = await startEdge(t, { groups, explorer: true });
+  const read = async (name: string) =>
+    Object.keys(((await (await fetch(`${url}/swagger/${name}`)).json()) as { webhooks: object }).webhooks);
+  t.deepEqual(
+    await read('merchant.json'),
+    (await read('doc.json')).filter((type) => isMerchantEvent(type)),
+  );
 });
 
 test.serial('without Explorer.Enabled the explorer is not served', async (t) => {

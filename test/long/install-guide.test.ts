@@ -51,6 +51,7 @@ function inStage(text: string, { folder, servicePort, httpsPort, proxy }: Stage)
       // Ports and addresses.
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${servicePort}`)
       .replace('listen 443 ssl', `listen 127.0.0.1:${httpsPort} ssl`)
+      .replace('  listen [::]:443 ssl;\n', '')
       .replace('http://proxy.shop.example:3128', proxy)
       // Users: PostgreSQL maps the one user of the test to the roles `pay` and `postgres`.
       .replaceAll(/-g (pay|postgres)\b/g, `-g ${group}`)
@@ -72,7 +73,8 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 export PGHOST=$STAGE/run/postgresql PGUSER=$role
 ${isRoot ? `exec setpriv --reuid=${user} --regid=${group} --clear-groups -- "$@"` : 'exec "$@"'}`,
   // Another machine is a folder here.
-  scp: `mkdir -p "$STAGE/elsewhere" && cp "\${@:1:$#-1}" "$STAGE/elsewhere"`,
+  ssh: `mkdir -p "$STAGE/elsewhere" && cd "$STAGE/elsewhere" && "\${@:2}"`,
+  scp: `to=\${!#} && cp "\${@:1:$#-1}" "$STAGE/elsewhere/\${to#*:}"`,
   certbot: `cp -r "$STAGE/certificate" "$STAGE/etc/letsencrypt/live/${NAME}"`,
   curl: `exec /usr/bin/curl --cacert "$STAGE/certificate/fullchain.pem" --connect-to "${NAME}:443:127.0.0.1:$HTTPS_PORT" "$@"`,
   nginx: `exec /usr/sbin/nginx -e "$STAGE/var/log/nginx.log" -c "$STAGE/etc/nginx/nginx.conf" "$@"`,
@@ -148,13 +150,13 @@ test('every command of the guide "Install" works, up to a doctor without a findi
   const secrets = join(folder, 'etc/pay/secrets');
   for (const name of ['jwt', 'master']) {
     t.is(statSync(join(secrets, name)).mode & 0o777, 0o640, name);
-    t.deepEqual(readFileSync(join(folder, 'elsewhere', name)), readFileSync(join(secrets, name)), name);
+    t.deepEqual(readFileSync(join(folder, 'elsewhere/pay-secrets', name)), readFileSync(join(secrets, name)), name);
   }
   const again = spawnSync('bash', ['-euc', blocks.find((text) => text.includes('openssl rand -base64 32')) ?? ''], {
     env,
   });
   t.not(again.status, 0, 'secrets are never overwritten');
-  t.deepEqual(readFileSync(join(folder, 'elsewhere/jwt')), readFileSync(join(secrets, 'jwt')));
+  t.deepEqual(readFileSync(join(folder, 'elsewhere/pay-secrets/jwt')), readFileSync(join(secrets, 'jwt')));
 });
 
 /** A block as commands; a file that the guide shows is written to the place in its first line. */

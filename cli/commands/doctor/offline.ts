@@ -42,15 +42,17 @@ export async function checkServerFiles({ terminal, readMounts }: Context, flags:
   for (const path of paths)
     if ((await openTo(path, 0o007)) !== 0)
       return [failed('secret files', `${path} contains a secret and is accessible to all users`, `chmod o= ${path}`)];
+  const master = resolve(cwd, env['PAY_SECURITY_MASTER_KEY_FILE'] ?? '');
   const mounts = await readMounts();
   const store = env['CREDENTIALS_DIRECTORY'];
   for (const path of paths.filter((one) => !store || !one.startsWith(`${store}/`))) {
     const place = emptiedAtBoot(await realpath(path).catch(() => path), mounts);
+    const isMaster = path === master || (path === file && text.includes('MasterKey'));
     if (place !== undefined)
       return [
         degraded(
           'secret files',
-          `${path} is in memory (${place}), which is emptied at every boot; without the master key every channel secret is lost`,
+          `${path} is in memory (${place}), which is emptied at every boot${isMaster ? '; without the master key every channel secret is lost' : ''}`,
           `move it to a disk, for example to /etc/pay/secrets/${basename(path)}, and set its new path`,
         ),
       ];

@@ -136,14 +136,14 @@ export const operationsWords: Glossary = {
     account: ["The account's number at the channel; null = not known.", '2088102146225135'],
   },
   'Certificate ChannelConfig.ofOtherAccounts DownloadedCertificates.certificates UsedCertificate': {
-    kind: ['Kind of certificate or key.', 'app_private_key'],
+    kind: ['Kind of certificate or key.', 'alipay_app_key'],
     daysLeft: ['Days until it expires; null = it does not expire.', 365],
     notAfter: ['End of validity, RFC 3339 UTC; null = it does not expire.', '2031-01-31T08:00:00.000Z'],
     serialNumber: ['Serial number of the certificate; null for a key.', '5157F09EFDC096DE15EBE81A47057A7232F1B8E1'],
   },
-  CertificateFilter: { kind: ['Returns only certificates and keys of this kind.', 'app_private_key'] },
+  CertificateFilter: { kind: ['Returns only certificates and keys of this kind.', 'alipay_app_key'] },
   CertificateUpload: {
-    kind: ['Kind of certificate or key, one of those of the channel.', 'app_private_key'],
+    kind: ['Kind of certificate or key, one of those of the channel.', 'alipay_app_key'],
     file: ['The file, as a part of a multipart form. Send either `file` or `content`.'],
     content: ['The file as text. Send either `file` or `content`.', '-----BEGIN PUBLIC KEY-----…'],
     passphrase: ['Passphrase of an encrypted key.', 'correct horse'],
@@ -174,7 +174,7 @@ export const operationsWords: Glossary = {
     fields: ['The fields of a configuration.'],
   },
   'ChannelConfigSchema.certKinds': {
-    kind: ['Name of the kind.', 'app_private_key'],
+    kind: ['Name of the kind.', 'alipay_app_key'],
     form: [
       'Form of the certificate or key: `certificate`, `certificate-chain`, `public-key` or `private-key`.',
       'certificate',
