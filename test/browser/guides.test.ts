@@ -27,11 +27,11 @@ test('guides work without scripts and on a phone, and show samples in the select
   await page.getByRole('navigation', { name: 'All guides' }).getByRole('link', { name: 'Receive webhooks' }).click();
   await page.getByRole('heading', { name: 'Receive webhooks' }).waitFor();
   const shown = (text: string) => page.locator('pre', { hasText: text }).isVisible();
-  t.deepEqual([await shown('timingSafeEqual'), await shown('compare_digest')], [true, false]);
+  t.deepEqual([await shown('verifyWebhook('), await shown('verify_webhook(')], [true, false]);
   await page.getByRole('radio', { name: 'Python' }).check();
-  t.deepEqual([await shown('timingSafeEqual'), await shown('compare_digest')], [false, true]);
+  t.deepEqual([await shown('verifyWebhook('), await shown('verify_webhook(')], [false, true]);
   await page.locator('.tabs label', { hasText: 'Go' }).click();
-  t.deepEqual([await shown('compare_digest'), await shown('func isGenuine')], [false, true]);
+  t.deepEqual([await shown('verify_webhook('), await shown('func isGenuine')], [false, true]);
   await picture(page, 'guide-webhooks');
 
   await page.setViewportSize({ width: 320, height: 640 });

@@ -42,7 +42,9 @@ test('webhooks, exceptions, the audit log and the live board work against the re
       `update deliveries set state = 'failed', next_attempt_at = null, finished_at = now() where event_id = '${event.id}'`,
     );
   t.is((await payctl.json(`app webhook deliveries ${app} --state failed --event ${event.id}`)).length, 1);
-  t.deepEqual(await payctl.json(`app webhook resend ${app} --failed --dry-run`), [{ eventId: event.id }]);
+  t.deepEqual(await payctl.json(`app webhook resend ${app} --failed --dry-run`), [
+    { clientId: app, eventId: event.id },
+  ]);
   const [again] = await payctl.json(`app webhook resend ${app} --failed -y`);
   t.like(again, { eventId: event.id, state: 'pending' });
   t.deepEqual(await payctl.json(`app webhook resend ${app} --failed -y`), [], 'the delivery is already pending');
