@@ -41,7 +41,7 @@ interface Stage {
   proxy: string;
 }
 
-/** What the test changes in a command, a file of the guide or a sample of the package. */
+/** The changes that the test makes to a command, a file of the guide or a sample of the package. */
 function inStage(text: string, { folder, servicePort, httpsPort, proxy }: Stage): string {
   return (
     text

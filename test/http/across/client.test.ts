@@ -112,7 +112,7 @@ const service = await startService(file, { env: { PAY_WEBHOOK_ALLOWED_NETWORKS: 
 const { call: admin } = await firstAdmin(service);
 const receiver = await startReceiver(file);
 await addSkill(service);
-/** What the proxy between client and service has seen, and what it does with the next requests of operations. */
+/** The requests that the proxy between client and service has seen, and the faults that it plants in the next ones. */
 const wire = { sent: [] as string[], bearer: '', answers: [] as Step[], cuts: 0 };
 const proxy = await startInBetween(
   file,
