@@ -64,7 +64,6 @@ function basicOf({ clientId, secret }: Credentials): string {
 
 /** The login of an application. Its token is requested at the first use and renewed before it expires. */
 export interface ApplicationLogin {
-  clientId: string;
   headers(): Promise<Record<string, string>>;
   /** Drops a refused token. Returns false if another token would be refused as well. */
   renew(status: number): Promise<boolean>;
@@ -116,7 +115,6 @@ export function createApplicationLogin(
     return asked;
   };
   return {
-    clientId: credentials.clientId,
     async headers() {
       const known = await held;
       const { token } = known && known.until > now().getTime() ? known : await (known ? fresh() : (held ?? fresh()));
