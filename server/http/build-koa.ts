@@ -6,7 +6,7 @@ import { type Authenticators, type Belongings, KEY_IGNORED } from './contract.ts
 import { STAGING_HEADERS, cors, observe, onError, stagingMark, validate } from './middleware.ts';
 import { type Edge, type RateLimits, type RefusalPage, type Requests, securityHeaders } from './edge.ts';
 import type { Metrics } from './metrics.ts';
-import { type RouteGroup, refuseUnserved } from './router.ts';
+import { type RouteGroup, dispatch, refuseUnserved } from './router.ts';
 
 export interface HttpConfig {
   environment: 'development' | 'staging' | 'production';
@@ -67,7 +67,7 @@ export function buildKoa(parts: KoaParts): Koa {
       ]),
     );
   }
-  koa.use(router.routes());
+  koa.use(dispatch(router));
   koa.use(refuseUnserved);
   return koa;
 }

@@ -34,6 +34,40 @@ export function joinGroups(groups: readonly RouteGroup[]): RouteGroup {
   return router;
 }
 
+/** Maximum number of segments by which `dispatch` chooses the routes to try. */
+const MOST_SEGMENTS = 3;
+
+/**
+ * Creates the middleware that serves the routes of a router. @koa/router tries all of its routes for each request. So
+ * for each start of a path there is a router with only the routes that such a path can match.
+ */
+export function dispatch({ stack }: RouteGroup): ReturnType<RouteGroup['routes']> {
+  const starts = new Set(['', ...stack.map(startOf)]);
+  const serving = new Map([...starts].map((start) => [start, routesUnder(stack, start)]));
+  return (ctx, next) => {
+    let start = segmentsOf(ctx.path).join('/');
+    while (!serving.has(start)) start = start.slice(0, Math.max(0, start.lastIndexOf('/')));
+    return serving.get(start)!(ctx, next);
+  };
+}
+
+function routesUnder(stack: readonly Layer[], start: string): ReturnType<RouteGroup['routes']> {
+  const router: RouteGroup = new Router({ exclusive: 'specificity' });
+  router.stack.push(...stack.filter((layer) => `${start}/`.startsWith(`${startOf(layer)}/`)));
+  return router.routes();
+}
+
+/** The first segments of a route's path, up to the first segment that is not literal. */
+function startOf({ path }: Layer): string {
+  const segments = segmentsOf(String(path));
+  const variable = segments.findIndex((segment) => /[^\w.~-]/.test(segment));
+  return segments.slice(0, variable < 0 ? undefined : variable).join('/');
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/', 1 + MOST_SEGMENTS);
+}
+
 /** The operations of a router. */
 export function routesOf(router: RouteGroup): readonly Route[] {
   return router.stack.map(routeOf);

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { joinGroups } from '../../server/http/router.ts';
+import { dispatch, joinGroups } from '../../server/http/router.ts';
 import { groupsByBuilder } from '../../server/offline/route-groups.ts';
 import { routesByTest } from '../support/routes.ts';
 import { sourcesIn } from './sources.ts';
@@ -40,4 +40,31 @@ test('no route hides another: every other match of its path has more parameters'
       `${methods.join(' ')} ${String(path)}`,
     );
   }
+});
+
+test('the router of each start of a path has every route that the path matches', async (t) => {
+  const router = joinGroups([...(await groupsByBuilder()).values()].flat());
+  const serve = dispatch(router);
+  const matchedBy = async (path: string) => {
+    // No route has this method, so none runs.
+    const ctx = { method: 'TRACE', path, host: 'pay.shop.example', matched: [] };
+    await serve(ctx as never, async () => {});
+    return ctx.matched;
+  };
+  const paths = router.stack.flatMap(({ path }) => {
+    const one = String(path).replaceAll(/:\w+|[{}*]/g, 'x1');
+    return [
+      one,
+      `${one}/`,
+      `${one}/x1`,
+      one.toUpperCase(),
+      `/${one}`,
+      one.replace(/\/[^/]*$/, ''),
+      one.replace('a', '%61'),
+    ];
+  });
+  for (const path of [...paths, '/', '', '*', '//', '/x1']) {
+    t.deepEqual(await matchedBy(path), router.match(path, 'TRACE').path as never, path);
+  }
+  t.true((await matchedBy('/api/v2/payment/query/x1')).length > 0);
 });
