@@ -69,7 +69,7 @@ export interface ClientSetup {
    * Looks for another token after a 401, or after a 403 for a missing scope. Returns false if there is none; otherwise
    * the request is repeated, because a refused request changed nothing.
    */
-  renew?(status: number): Promise<boolean>;
+  renew?(refused: RefusedToken): Promise<boolean>;
   /** Whether tokens and passwords may be sent over plain HTTP. Called only for a server on another machine. */
   allowsHttp(origin: string): Promise<boolean>;
   /** PEM of the additional certificate authorities for this server; undefined if there are none. */
@@ -80,6 +80,14 @@ export interface ClientSetup {
   userAgent: string;
 }
 
+/** The status of a refusal, and the header of the refused request; undefined if no request was sent with a token. */
+export interface RefusedToken {
+  status: number;
+  authorization: string | undefined;
+}
+
+type Authorize = ClientSetup['authorize'];
+
 const TRIES = 3;
 const LONGEST_PAUSE_MS = 5000;
 /** Read timeout of a stream in milliseconds. Event streams send heartbeats at shorter intervals. */
@@ -87,41 +95,51 @@ const STREAM_SILENCE_MS = 60_000;
 
 /** Creates a client for the API of a server. The client asks for the server's address only when it sends a request. */
 export function createApiClient(setup: ClientSetup): ApiClient {
-  const open = async (call: Call, timeoutMs: number): Promise<{ answer: IncomingMessage; wire: WireRequest }> => {
-    const wire = await toWire(call, setup, timeoutMs);
+  const open = async (
+    call: Call,
+    authorize: Authorize,
+    timeoutMs: number,
+  ): Promise<{ answer: IncomingMessage; wire: WireRequest }> => {
+    const wire = await toWire(call, { ...setup, authorize }, timeoutMs);
     await setup.trace.request(wire.method, wire.url, wire.headers, wire.body);
     return { answer: await openExchange(wire), wire };
   };
 
-  const once = async (call: Call): Promise<Answer> => {
+  const once = async (call: Call, authorize: Authorize): Promise<Answer> => {
     const begun = performance.now();
-    const { answer, wire } = await open(call, call.silenceMs ?? setup.timeoutMs);
+    const { answer, wire } = await open(call, authorize, call.silenceMs ?? setup.timeoutMs);
     const text = await readText(answer, wire);
     const headers = flatHeaders(answer);
     await setup.trace.answer(answer.statusCode ?? 0, headers, text, performance.now() - begun);
     return { status: answer.statusCode ?? 0, headers, text, body: parse(text) };
   };
 
-  const checked = async (call: Call): Promise<Answer> => {
-    const answer = await once(call);
+  const checked = async (call: Call, authorize: Authorize): Promise<Answer> => {
+    const answer = await once(call, authorize);
     if (isGood(answer.status, call)) return answer;
     throw readProblem(answer, { login: await setup.loginCommand() });
   };
 
-  const tried = (request: Call): Promise<Answer> => withRetry(request, () => checked(request), setup.signal);
-  const renewing = async <T>(request: Call, send: () => Promise<T>): Promise<T> => {
+  const tried = (request: Call, authorize: Authorize): Promise<Answer> =>
+    withRetry(request, () => checked(request, authorize), setup.signal);
+  const renewing = async <T>(request: Call, send: (authorize: Authorize) => Promise<T>): Promise<T> => {
+    let sent: Record<string, string> = {};
+    const authorize: Authorize = async () => {
+      sent = {};
+      return (sent = await setup.authorize());
+    };
     try {
-      return await send();
+      return await send(authorize);
     } catch (error) {
       if (!(error instanceof CliError) || request.anonymous) throw error;
       const { status = 0 } = error.options;
       const isRefused = status === 401 || error.code === 'insufficient_scope';
-      if (!isRefused || !(await setup.renew?.(status))) throw error;
-      return send();
+      if (!isRefused || !(await setup.renew?.({ status, authorization: sent['authorization'] }))) throw error;
+      return send(authorize);
     }
   };
   const call = async (request: Call): Promise<Answer> => {
-    const send = () => renewing(request, () => tried(request));
+    const send = () => renewing(request, (authorize) => tried(request, authorize));
     try {
       return await send();
     } catch (error) {
@@ -156,11 +174,11 @@ export function createApiClient(setup: ClientSetup): ApiClient {
         cursor = next.nextCursor ?? undefined;
       } while (cursor !== undefined);
     },
-    stream: (request) => renewing(request, () => stream(request)),
+    stream: (request) => renewing(request, (authorize) => stream(request, authorize)),
   };
 
-  async function stream(request: Call): Promise<IncomingMessage> {
-    const { answer, wire } = await open(request, request.silenceMs ?? STREAM_SILENCE_MS);
+  async function stream(request: Call, authorize: Authorize): Promise<IncomingMessage> {
+    const { answer, wire } = await open(request, authorize, request.silenceMs ?? STREAM_SILENCE_MS);
     await setup.trace.answer(answer.statusCode ?? 0, flatHeaders(answer), undefined, 0);
     if (isGood(answer.statusCode ?? 0, request)) return answer;
     const refused = {

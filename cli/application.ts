@@ -1,4 +1,4 @@
-import { createApiClient, type ApiClient, type ClientSetup } from './api-client.ts';
+import { createApiClient, type ApiClient, type ClientSetup, type RefusedToken } from './api-client.ts';
 import { CliError, EXIT, UsageError } from './errors.ts';
 import { hasOwnToken, loginCommand } from './own-login.ts';
 import { readSecretFile, readSecretText } from './secrets.ts';
@@ -66,7 +66,7 @@ function basicOf({ clientId, secret }: Credentials): string {
 export interface ApplicationLogin {
   headers(): Promise<Record<string, string>>;
   /** Drops a refused token. Returns false if another token would be refused as well. */
-  renew(status: number): Promise<boolean>;
+  renew(refused: RefusedToken): Promise<boolean>;
   /** The secret and the tokens, so that output can be redacted. */
   secrets(): readonly string[];
 }
@@ -114,17 +114,25 @@ export function createApplicationLogin(
     });
     return asked;
   };
+  const headerOf = ({ token }: Granted): string => `Bearer ${token}`;
   return {
     async headers() {
-      const known = await held;
-      const { token } = known && known.until > now().getTime() ? known : await (known ? fresh() : (held ?? fresh()));
-      return { authorization: `Bearer ${token}` };
+      const seen = held;
+      const known = await seen;
+      if (known && known.until > now().getTime()) return { authorization: headerOf(known) };
+      // A request that runs at the same time may have asked for the next token already.
+      return { authorization: headerOf(await (held && held !== seen ? held : fresh())) };
     },
-    async renew(status) {
-      const known = await held?.catch(() => undefined);
+    async renew({ status, authorization }) {
+      // The request for a token was refused, not a request with a token.
+      if (authorization === undefined) return false;
+      const seen = held;
+      const known = await seen?.catch(() => undefined);
+      // A request that runs at the same time has dropped the refused token.
+      if (!known || headerOf(known) !== authorization) return true;
       // A scope that was granted later is only in a later token.
-      if (!known || (status !== 401 && known.isNew)) return false;
-      held = undefined;
+      if (status !== 401 && known.isNew) return false;
+      if (held === seen) held = undefined;
       return true;
     },
     secrets: () => [credentials.secret, encodeURIComponent(credentials.secret), basicOf(credentials), ...tokens],

@@ -6,8 +6,10 @@ import { type ApiClient, type ClientSetup, createApiClient } from './api-client.
 import {
   CHECK_CREDENTIALS,
   type ActingApplication,
+  type ApplicationClient,
   type Credentials,
   type Granted,
+  createApplicationClient,
   createApplicationLogin,
   findApplication,
 } from './application.ts';
@@ -54,8 +56,8 @@ export interface Context {
   readonly retryPause: (tries: number) => number;
   /** Creates a client that sends the headers from `authorize` instead of the saved token. */
   apiAs(authorize: () => Promise<Record<string, string>>): ApiClient;
-  /** Creates a client that acts as an application. */
-  apiOf(credentials: Credentials): ApiClient;
+  /** Creates a client that acts as an application. `more` replaces what the other clients of this run have. */
+  apiOf(credentials: Credentials, more?: Partial<Pick<ClientSetup, 'signal' | 'userAgent'>>): ApplicationClient;
   /** Creates a client for another server. The client sends no token. `hint` is the advice after a 401. */
   apiAt(server: string, hint?: string): ApiClient;
   /** Whether tokens and passwords may be sent over plain HTTP. Called only for a server on another machine. */
@@ -112,24 +114,20 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     read.set(origin, known);
     return known;
   };
+  const connection = {
+    allowsHttp,
+    authorities,
+    trace,
+    timeoutMs: (flags.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
+    signal: terminal.signal,
+    userAgent: `payctl (node ${process.versions.node})`,
+  };
   const client = (
     server: () => Promise<string>,
     authorize: () => Promise<Record<string, string>>,
     hint: () => Promise<string>,
     login?: Pick<ClientSetup, 'renew' | 'confirm'>,
-  ): ApiClient =>
-    createApiClient({
-      server,
-      ...login,
-      authorize,
-      loginCommand: hint,
-      allowsHttp,
-      authorities,
-      trace,
-      timeoutMs: (flags.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
-      signal: terminal.signal,
-      userAgent: `payctl (node ${process.versions.node})`,
-    });
+  ): ApiClient => createApiClient({ server, ...login, authorize, loginCommand: hint, ...connection });
   const serverOfTarget = async (): Promise<string> => (await target()).server;
   const loginHint = async (): Promise<string> => loginCommand(await target());
   const apiAs: Context['apiAs'] = (authorize) => client(serverOfTarget, once(authorize), loginHint);
@@ -144,10 +142,8 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const application = once(() => findApplication(terminal, sessions, target));
   const checkHint = async (): Promise<string> => CHECK_CREDENTIALS;
   const tokens = (hint: () => Promise<string>): ApiClient => client(serverOfTarget, async () => ({}), hint);
-  const apiOf: Context['apiOf'] = (credentials) => {
-    const { headers, renew } = createApplicationLogin(tokens(checkHint), credentials, terminal.now);
-    return client(serverOfTarget, headers, checkHint, { renew });
-  };
+  const apiOf: Context['apiOf'] = (credentials, more) =>
+    createApplicationClient({ server: serverOfTarget, ...connection, ...more }, credentials, terminal.now);
   const admin = createOwnLogin({ terminal, prompts, sessions, target, apiAs, run });
   const login = once(async () => {
     const acting = await application();
@@ -168,7 +164,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const hint = async (): Promise<string> =>
     (await application().catch(() => undefined))?.source === 'environment' ? CHECK_CREDENTIALS : loginHint();
   const api: ApiClient = client(serverOfTarget, async () => (await login()).headers(), hint, {
-    renew: async (status) => (await login()).renew(status),
+    renew: async (refused) => (await login()).renew(refused),
     confirm: admin.confirm,
   });
   const change = createGuard({ terminal, print, prompts, api, target, run });

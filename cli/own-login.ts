@@ -1,4 +1,4 @@
-import type { ApiClient } from './api-client.ts';
+import type { ApiClient, RefusedToken } from './api-client.ts';
 import { CliError, EXIT, UsageError } from './errors.ts';
 import type { Prompts } from './prompts.ts';
 import type { ChangeFlags } from './safety.ts';
@@ -83,8 +83,8 @@ export function wantsCode(error: unknown): error is CliError {
 
 export interface OwnLogin {
   headers(): Promise<Record<string, string>>;
-  /** Loads a token that another payctl process saved. Returns false if there is no newer token. */
-  renew(): Promise<boolean>;
+  /** Loads a token that another payctl process saved. Returns false if the saved token is the refused one. */
+  renew(refused: RefusedToken): Promise<boolean>;
   /**
    * Confirms a change with the operator's password. The caller repeats the request and then runs the returned function,
    * which ends a session that was opened only for the confirmation.
@@ -109,9 +109,9 @@ export function createOwnLogin(parts: Parts): OwnLogin {
   const headers = async () => ({ authorization: `Bearer ${(token ??= await find())}` });
   return {
     headers,
-    async renew() {
+    async renew({ authorization }) {
       const saved = await find().catch(() => undefined);
-      if (saved === undefined || saved === token) return false;
+      if (saved === undefined || `Bearer ${saved}` === authorization) return false;
       token = saved;
       return true;
     },

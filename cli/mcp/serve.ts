@@ -22,13 +22,11 @@ import type { ApiClient } from '../api-client.ts';
 import {
   type ApplicationClient,
   type CredentialFlags,
-  createApplicationClient,
   readCredentials,
   requireNamedServer,
   type Credentials,
 } from '../application.ts';
-import { type Context, DEFAULT_TIMEOUT_SECONDS } from '../context.ts';
-import { createTrace } from '../http.ts';
+import type { Context } from '../context.ts';
 import { segment } from '../resource.ts';
 import { packageVersion } from '../version.ts';
 import { NOTICE, ToolRefusal, cleanText, sortAnswer, toolError } from './answers.ts';
@@ -235,26 +233,15 @@ async function credentialsOf(
 }
 
 /** Serves the Model Context Protocol until stdin ends or a signal arrives. Running requests are completed first. */
-export async function serve(
-  { terminal, target, application, allowsHttp, authorities, flags: { debug, timeout } }: Context,
-  flags: ServeFlags,
-): Promise<void> {
-  const credentials = await credentialsOf({ terminal, target, application }, flags);
+export async function serve(context: Context, flags: ServeFlags): Promise<void> {
+  const { terminal, target, apiOf } = context;
+  const credentials = await credentialsOf(context, flags);
   const { server: address } = await target();
-  const client = createApplicationClient(
-    {
-      server: async () => address,
-      allowsHttp,
-      authorities,
-      trace: createTrace(terminal.err, debug === true),
-      timeoutMs: (timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
-      // The signal is never aborted, so that a sent request completes even if the process is asked to stop.
-      signal: new AbortController().signal,
-      userAgent: `payctl mcp (node ${process.versions.node})`,
-    },
-    credentials,
-    terminal.now,
-  );
+  const client = apiOf(credentials, {
+    // The signal is never aborted, so that a sent request completes even if the process is asked to stop.
+    signal: new AbortController().signal,
+    userAgent: `payctl mcp (node ${process.versions.node})`,
+  });
   const me = await client.api.get('/api/v2/me');
   const note = (line: string): Promise<void> => terminal.err.write(`${cleanText(line)}\n`);
   await note(`Serving MCP as ${String(me['name'])} on ${address}${flags.allowWrite ? '' : ', read-only'}.`);
