@@ -75,6 +75,8 @@ async function run(context: Context, path: string, flags: ApiFlags): Promise<voi
       'The path must begin with a single slash; choose the server with -C or --server.',
       'payctl api /api/v1/orders',
     );
+  if (flags.secretFile !== undefined && flags.app === undefined)
+    throw new UsageError('--secret-file requires --app.', 'add --app CLIENT_ID');
   const acting = flags.app === undefined && path.startsWith('/api/v1/') ? await context.application() : undefined;
   if (acting) throw administratorNeeded(acting, path.replace(/\?.*/, ''));
   const call = await readCall(context, path, flags);
@@ -131,5 +133,5 @@ export async function merchantApi(
   secretFile: string | undefined,
 ): Promise<ApiClient> {
   if (!secretFile) throw new UsageError('--app requires the secret of the application.', 'add --secret-file FILE');
-  return apiOf({ clientId, secret: await readSecretFile(terminal, secretFile) });
+  return apiOf({ clientId, secret: await readSecretFile(terminal, secretFile) }).api;
 }

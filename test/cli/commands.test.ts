@@ -113,6 +113,11 @@ test("api --app calls as the merchant with a token of its own instead of the adm
   t.is(pay?.headers['authorization'], 'Bearer merchant-token');
   t.is((await place.payctl(['api', 'https://evil.example/'])).code, 2);
   t.is((await place.payctl(['api', '//evil.example/'])).code, 2);
+  place.api.seen.length = 0;
+  const alone = await place.payctl(['api', '/api/v2/me', '--secret-file', 'secret']);
+  t.is(alone.code, 2);
+  t.regex(alone.stderr, /--secret-file requires --app/);
+  t.deepEqual(place.api.seen, [], 'the login in use is not used in its place');
 });
 
 test('order export writes a complete file or no file', async (t) => {
