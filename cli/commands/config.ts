@@ -77,7 +77,7 @@ async function token({ terminal, sessions, target }: Context): Promise<Row> {
   const session = context === null ? undefined : await sessions.session(context);
   return {
     setting: 'token',
-    value: session ? `until ${session.expiresAt}` : null,
+    value: session ? `until ${session.expiresAt}${session.app ? ', then renewed' : ''}` : null,
     source: session ? `context ${context}` : 'none',
   };
 }

@@ -17,6 +17,7 @@ const VIEW: View = {
     { field: 'server' },
     { field: 'user' },
     { field: 'loginExpiresAt', title: 'LOGIN', kind: 'time' },
+    { field: 'loginRenews', title: 'RENEWS', kind: 'yesno' },
   ],
 };
 
@@ -34,6 +35,8 @@ async function contextRow(contexts: Contexts, name: string, sessions: SessionSto
     caFile: saved.caFile ?? null,
     allowHttp: saved.allowHttp === true,
     loginExpiresAt: session?.expiresAt ?? null,
+    // payctl renews the token of an application with the stored secret.
+    loginRenews: session ? session.app !== undefined : null,
   };
 }
 

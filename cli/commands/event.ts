@@ -158,7 +158,11 @@ function defineListen(noun: Command, context: ContextOf): void {
     .option('--types <a,b>', 'filter by type', list)
     .option('--app <client_id>', 'filter by application')
     .option('--count <n>', 'stop after this many events', integer(1, 1_000_000))
-    .option('--interval <seconds>', 'seconds between two looks at the event log of an application', seconds, 2);
+    .option(
+      '--interval <seconds>',
+      'seconds between two looks at the event log of an application, by default 2; an administrator gets a stream',
+      seconds,
+    );
   examples(
     command,
     'payctl event listen --since 2h --count 1',
@@ -172,6 +176,8 @@ async function runListen(context: Context, flags: ListenFlags): Promise<void> {
     throw new UsageError(`${flags.newSecret ? '--new-secret' : '--secret-file'} requires --forward-to.`);
   const acting = await context.application();
   if (acting && flags.app !== undefined) throw administratorNeeded(acting, '--app');
+  if (!acting && flags.interval !== undefined)
+    throw new UsageError('--interval is for an application: an administrator gets events when they occur.');
   // One function serves all connections, so that a generated secret stays the same after a reconnection.
   const forward = flags.forwardTo === undefined ? undefined : await openForward(context, flags, flags.forwardTo);
   const begun = terminal.now().toISOString();

@@ -4,6 +4,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { administratorNeeded, revokeToken } from '../application.ts';
 import { changes, examples } from '../options.ts';
 import { type ChangeFlags, targetLine } from '../safety.ts';
+import { hasOwnToken } from '../own-login.ts';
 import type { Session } from '../session.ts';
 
 interface LogoutFlags extends ChangeFlags {
@@ -24,9 +25,12 @@ export function define(command: Command, context: ContextOf): void {
   );
 }
 
+const VIEW = { noun: 'context', id: 'context', columns: [] };
+
 /** Ends the session on the server, then deletes the saved token. An expired token is not an error. */
 async function run(all: Context, flags: LogoutFlags): Promise<void> {
-  const { change, target, sessions, print } = all;
+  const { target, sessions, print } = all;
+  if (hasOwnToken(all.terminal.env) && !flags.local) return endGivenSession(all, flags);
   const { context } = await target();
   if (context === null) throw new UsageError('There is no saved context for this server.', 'payctl context list');
   const session = await sessions.session(context);
@@ -37,20 +41,31 @@ async function run(all: Context, flags: LogoutFlags): Promise<void> {
   } else if (!flags.local) {
     const acting = await all.application();
     if (acting) throw administratorNeeded(acting);
-    const ended = await change(
-      {
-        what: 'end the session',
-        method: 'POST',
-        path: '/api/v1/logout',
-        ...(flags.everywhere ? { body: { everywhere: true } } : {}),
-      },
-      flags,
-    ).catch(ignoreDeadToken);
-    if (!ended) return;
+    if (!(await endSession(all, flags).catch(ignoreDeadToken))) return;
   }
   const there = await sessions.removeSession(context);
-  if (print.json) await print.item({ context, loggedOut: there }, { noun: 'context', id: 'context', columns: [] });
+  if (print.json) await print.item({ context, loggedOut: there }, VIEW);
   await print.done(there ? `Logged out of ${context}.` : `Not logged in to ${context}.`);
+}
+
+function endSession({ change }: Context, flags: LogoutFlags): Promise<object | undefined> {
+  const body = flags.everywhere ? { body: { everywhere: true } } : {};
+  return change({ what: 'end the session', method: 'POST', path: '/api/v1/logout', ...body }, flags);
+}
+
+/** Ends the session of the environment's token. The context stores another login, which nothing else would end. */
+async function endGivenSession(all: Context, flags: LogoutFlags): Promise<void> {
+  const { target, sessions, print } = all;
+  const ended = await endSession(all, flags).catch((error: unknown) => {
+    if (error instanceof CliError && error.options.status === 401) return {};
+    throw error;
+  });
+  if (!ended) return;
+  const { context } = await target();
+  const saved = context === null ? undefined : await sessions.session(context);
+  if (print.json) await print.item({ context: null, loggedOut: true }, VIEW);
+  const rest = saved ? ` The login of ${context} stays; unset PAYCTL_TOKEN to end it.` : '';
+  await print.done(`Ended the session of the token in the environment.${rest}`);
 }
 
 /** Revokes the token of an application. Returns false after --dry-run. */

@@ -258,6 +258,16 @@ test('event listen of an application shows no event from before its start, but o
   }
 });
 
+test('event listen refuses --interval for an administrator, whose events arrive when they occur', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const words = ['event', 'listen', '--count', '1', '--interval', '5'];
+  const { code, stderr } = await place.payctl(words);
+  t.is(code, 2);
+  t.regex(stderr, /--interval is for an application/);
+  t.deepEqual(place.api.seen, []);
+});
+
 test('event listen of an application is ready only after the service has answered', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -327,6 +327,55 @@ test('logout revokes the token of an application and removes its secret', async 
   t.is((await place.payctl(['whoami', '-q', '-C', 'dev'])).stdout, 'alice\n', 'the administrator stays logged in');
 });
 
+test('logout ends the session of PAYCTL_TOKEN, and the login that the context stores stays', async (t) => {
+  const place = await shopPlace(t);
+  t.is((await place.payctl(APP_LOGIN)).code, 0);
+  const stored = () => readFile(join(place.folder, 'credentials.json'), 'utf8');
+  const before = await stored();
+  const env = { PAYCTL_TOKEN: 'token-of-the-environment', PAYCTL_SERVER: place.api.url };
+  place.api.on('POST /api/v1/logout', () => ({ body: { data: { loggedOut: true } } }));
+  for (const context of [[], ['-C', 'dev']]) {
+    place.api.seen.length = 0;
+    t.is((await place.payctl(['logout', '--dry-run', ...context], { env })).code, 0);
+    t.deepEqual(place.api.seen, []);
+    const { code, stderr } = await place.payctl(['logout', '--everywhere', ...context], { env });
+    t.is(code, 0, stderr);
+    t.deepEqual(
+      place.api.seen.map(({ method, path }) => `${method} ${path}`),
+      ['POST /api/v1/logout'],
+    );
+    t.is(lastToken(place), 'Bearer token-of-the-environment');
+    t.deepEqual(place.api.seen[0]?.body, { everywhere: true });
+    t.regex(stderr, /Ended the session of the token in the environment\. The login of \S+ stays/);
+    t.is(await stored(), before);
+  }
+  place.api.on('POST /api/v1/logout', () => problem(401, 'unauthenticated', 'Dead already.'));
+  t.is((await place.payctl(['logout'], { env })).code, 0);
+  t.is((await place.payctl(['logout'], { env: { ...env, PAYCTL_SERVER: 'http://127.0.0.1:1' } })).code, 7);
+  t.is((await place.payctl(['logout', '--local'], { env })).code, 0);
+  t.false((await stored()).includes('pays_x'), '--local deletes what the context stores');
+});
+
+test('the list of contexts says that the login of an application renews itself', async (t) => {
+  const place = await shopPlace(t);
+  t.is((await place.payctl([...APP_LOGIN, '-C', 'shop', '--server', place.api.url])).code, 0);
+  await place.payctl(['context', 'add', 'empty', '--server', 'https://pay.example.com']);
+  const { stdout } = await place.payctl(['context', 'list', '--json']);
+  t.deepEqual(
+    (JSON.parse(stdout) as { name: string; loginExpiresAt: string | null; loginRenews: boolean | null }[]).map(
+      ({ name, loginExpiresAt, loginRenews }) => [name, loginExpiresAt, loginRenews],
+    ),
+    [
+      ['dev', '2026-11-22T06:00:00.000Z', false],
+      ['empty', null, null],
+      ['shop', '2026-11-21T07:05:00.000Z', true],
+    ],
+  );
+  const table = await place.payctl(['context', 'list', '--color', 'never'], { terminal: 160 });
+  t.regex(table.stdout, /^NAME .* RENEWS$/m);
+  t.regex(table.stdout, /^shop .* yes$/m);
+});
+
 test('a server with a default port keeps the logins of an application and of an administrator', async (t) => {
   const place = await shopPlace(t);
   const { clientId, user } = { clientId: 'app_1', user: 'alice' };
@@ -419,7 +468,7 @@ test('config explain names the application, and no secret', async (t) => {
   t.is((await place.payctl([...APP_LOGIN, '-C', 'shop', '--server', place.api.url])).code, 0);
   t.deepEqual(await read(), [
     { setting: 'user', value: 'app_1', source: 'context shop' },
-    { setting: 'token', value: 'until 2026-11-21T07:05:00.000Z', source: 'context shop' },
+    { setting: 'token', value: 'until 2026-11-21T07:05:00.000Z, then renewed', source: 'context shop' },
   ]);
   const env = { PAYCTL_CLIENT_ID: 'app_env', PAYCTL_CLIENT_SECRET: 'pays_x', PAYCTL_SERVER: place.api.url };
   t.deepEqual(await read(env), [
