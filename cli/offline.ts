@@ -125,8 +125,10 @@ const CODES: Readonly<Record<string, number>> = {
 const UNREACHABLE =
   /^(E(CONNREFUSED|CONNRESET|NOTFOUND|AI_AGAIN|TIMEDOUT|HOSTUNREACH|NETUNREACH)|08\d\d\d|28\w{3}|3D000|53300|57P03)$/;
 
-/** PostgreSQL error codes of a full disk (53100) and of exhausted resources (53000, 53400). */
-const NO_ROOM = /^53(000|100|400)$/;
+/** PostgreSQL error code of a full disk. */
+const NO_ROOM = '53100';
+/** PostgreSQL error codes of exhausted resources, memory, and a limit of its configuration such as temp_file_limit. */
+const NO_RESOURCES = /^53(000|200|400)$/;
 
 interface ServerError extends Error {
   code?: unknown;
@@ -145,7 +147,12 @@ export function translate(error: unknown): unknown {
       cause: error,
       hint: 'check Database.Url',
     });
-  if (NO_ROOM.test(code))
+  if (NO_RESOURCES.test(code))
+    return new CliError('database_busy', EXIT.tryAgain, `The database lacks resources: ${error.message}.`, {
+      cause: error,
+      hint: 'raise the limit that PostgreSQL names, or rerun this command when the database has less load',
+    });
+  if (code === NO_ROOM)
     return new CliError('database_full', EXIT.tryAgain, `The disk of the database is full: ${error.message}.`, {
       cause: error,
       hint: 'free space on the disk of the database, then rerun this command',

@@ -31,14 +31,14 @@ interface AppErrorOptions {
   cause?: unknown;
 }
 
-/** SQLSTATEs of a lack of resources or disk space: insufficient_resources, disk_full, configuration_limit_exceeded. */
-export const NO_ROOM = /^53(?:000|100|400)$/;
+/** SQLSTATE of a full disk. */
+export const NO_ROOM = /^53100$/;
 
 /**
- * SQLSTATEs of failures that a retry may fix: lock_not_available, query_canceled, serialization, deadlock, out of
- * memory, too many connections.
+ * SQLSTATEs of failures that a retry may fix: lock_not_available, query_canceled, serialization, deadlock, insufficient
+ * resources, out of memory, too many connections, configuration_limit_exceeded.
  */
-export const BUSY = /^(?:55P03|57014|40001|40P01|53200|53300)$/;
+export const BUSY = /^(?:55P03|57014|40001|40P01|53000|53200|53300|53400)$/;
 
 /** PostgreSQL has ended the connection, or refuses it while it starts or stops. 25P03 and 57P05: it was idle. */
 export const ENDED = /^(?:08...|57P0[1-3]|57P05|25P03)$/;

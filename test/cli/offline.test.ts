@@ -109,6 +109,18 @@ test('a full disk of the database is exit 7 and is named in the error', async (t
   t.regex(stderr, /disk of the database is full: could not extend file/);
 });
 
+test('a database that lacks resources is exit 7, and is not reported as a full disk', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  for (const state of ['53000', '53200', '53400']) {
+    const poor = async () => Promise.reject(new FakeFailure(state, 0, 'temporary file size exceeds temp_file_limit'));
+    const { code, stderr } = await place.payctl(ADMIN, { ...PASSWORD, openOffline: poor });
+    t.is(code, 7, state);
+    t.regex(stderr, /The database lacks resources: temporary file size exceeds temp_file_limit\./);
+    t.notRegex(stderr, /disk/);
+  }
+});
+
 test('a generated password requires a secret file or a safe output', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

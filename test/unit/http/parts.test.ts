@@ -46,6 +46,9 @@ test('database faults are distinguished, also as causes', (t) => {
   t.is(code(new Error('select 1 - x', { cause: Object.assign(new Error('y'), { code: '40P01' }) })), 'database_busy');
   t.is(code(new AggregateError([Object.assign(new Error('x'), { code: 'ECONNREFUSED' })])), 'database_unavailable');
   t.is(code(new Error('Connection terminated unexpectedly')), 'database_unavailable');
+  t.is(code(Object.assign(new Error('x'), { code: '53100' })), 'database_full');
+  for (const lack of ['53000', '53200', '53300', '53400'])
+    t.is(code(Object.assign(new Error('x'), { code: lack })), 'database_busy', lack);
   // The server ended the idle transaction while it waited for us.
   t.is(code(Object.assign(new Error('x'), { code: '25P03' })), 'database_unavailable');
   t.is(code(Object.assign(new Error('x'), { code: '23505' })), 'internal_error');
