@@ -176,7 +176,8 @@ export async function watchExpiry({
     return ending.map((cert) => {
       const { id, project, payWay, kind } = cert;
       const shown = { id, project, payWay, kind, daysLeft: daysLeft(cert, at) ?? 0 };
-      log(shown.daysLeft < 0 ? 'error' : 'warn', 'a certificate in use expires soon', { ...shown });
+      const isOver = shown.daysLeft < 0;
+      log(isOver ? 'error' : 'warn', `a certificate in use ${isOver ? 'has expired' : 'expires soon'}`, { ...shown });
       return shown;
     });
   });

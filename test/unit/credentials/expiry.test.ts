@@ -19,13 +19,16 @@ test('a certificate that expires soon is named and degrades its channel, but an 
     watchExpiry({
       store,
       now: () => new Date(Date.now() + days * 86_400_000),
-      log: (level, _message, details) =>
-        void lines.push(`${level} ${String(details?.kind)} ${String(details?.daysLeft)}`),
+      log: (level, message, details) =>
+        void lines.push(`${level} ${message}: ${String(details?.kind)} ${String(details?.daysLeft)}`),
     });
   t.deepEqual(await watch(0), []);
   t.like(await watch(15), [{ project: 'default', payWay: 'alipay', kind: 'alipay_app_cert', daysLeft: 24 }]);
   t.like(await watch(45), [{ daysLeft: -6 }]);
-  t.deepEqual(lines, ['warn alipay_app_cert 24', 'error alipay_app_cert -6']);
+  t.deepEqual(lines, [
+    'warn a certificate in use expires soon: alipay_app_cert 24',
+    'error a certificate in use has expired: alipay_app_cert -6',
+  ]);
   const status = async () => (await call('GET', '/api/v1/payment/config/alipay')).body.data.status;
   t.is(await status(), 'up');
   const state = await store.read((tx) => tx.channelStates.find({ payWay: 'alipay' }));
