@@ -80,7 +80,7 @@ export const app: Editable = {
       name: 'limits',
       flag: 'limit',
       value: 'CUR.name=n',
-      help: 'limit in a currency: perOrder, perDay, perMonth, refundPerDay or ordersPerHour; "none" removes it; may be repeated',
+      help: 'limit in a currency: perOrder, perDay, perMonth, refundPerDay or ordersPerHour; "none" removes it, --clear limits removes all; may be repeated',
       read: readLimits,
     },
     { name: 'remark', value: 'text', help: 'internal note' },

@@ -188,8 +188,9 @@ type CurrencyLimitsChange = {
 
 /**
  * A change of an application's limits per currency. Absent currencies and limits stay unchanged. null for a currency
- * removes it from the limits, and the application may then use only the currencies that remain. null instead of an
- * object, or the removal of the last currency, removes all limits.
+ * removes it from the limits, and the application may then use only the currencies that remain. The last currency
+ * cannot be removed in this way, because the application could then use every currency. null instead of an object
+ * removes all limits.
  */
 type LimitsChange = Readonly<Record<string, CurrencyLimitsChange | null>> | null;
 
@@ -209,9 +210,18 @@ export function changedLimits(before: AppLimits | null, change: LimitsChange | u
     else if (given === null) delete after[currency];
     else after[currency] = changedIn(currency, after[currency] ?? {}, given, errors);
   }
+  const isEmpty = Object.keys(after).length === 0;
+  if (isEmpty && before !== null)
+    errors.push(...Object.keys(before).map((currency) => ({ ...LAST_CURRENCY, pointer: `/limits/${currency}` })));
   if (errors.length > 0) throw new InvalidRequest('Invalid limits.', errors);
-  return Object.keys(after).length > 0 ? after : null;
+  return isEmpty ? null : after;
 }
+
+const LAST_CURRENCY = {
+  code: 'last_currency',
+  detail:
+    'is the last currency, so that the application could then use every currency without a limit. To remove all limits, send null as limits.',
+};
 
 function changedIn(
   currency: string,

@@ -9,7 +9,7 @@ import { Amount, Code, Id, SafeText, Timestamp } from './fields.ts';
 const CurrencyCode = z.string().regex(/^[A-Z]{3}$/, 'must be an ISO 4217 code');
 const AmountLimit = Amount.nullable().optional();
 
-/** Payment limits in a request. `null` removes limits: a single limit, all limits of a currency, or all limits. */
+/** Payment limits in a request. `null` removes a limit, the limits of a currency (not the last one), or all limits. */
 const LimitsInput = z
   .record(
     CurrencyCode,
@@ -26,7 +26,7 @@ const LimitsInput = z
   .meta({
     id: 'AppLimitsChange',
     description:
-      'Limits by currency, amounts in major units. Omitted fields keep their values, null clears them, 0 allows nothing. An application with limits may use only the listed currencies.',
+      'Limits by currency, amounts in major units. Omitted fields keep their values, null clears them, 0 allows nothing. An application with limits may use only the listed currencies, so the last currency is removed only with null instead of this object.',
     examples: [{ CNY: { perOrder: 50, perDay: 1000, ordersPerHour: 100 } }],
   });
 

@@ -285,7 +285,14 @@ test.serial('limits are set by currency, merged, shown in major units, audited, 
     t.is((await app.call('PUT', path, { token, body: { limits } })).status, 400, JSON.stringify(limits));
   t.deepEqual((await app.call('GET', path, { token })).body.data.limits, both, 'nothing was written');
   t.deepEqual((await put({ JPY: null, CNY: { perDay: null } })).data.limits, { CNY: { ...none, ordersPerHour: 60 } });
+  const last = await put({ CNY: null });
+  t.like(last, { code: 'invalid_request', errors: [{ pointer: '/limits/CNY', code: 'last_currency' }] });
+  t.deepEqual((await put({ CNY: null, USD: { perDay: 1 } })).data.limits, { USD: { ...none, perDay: 1 } });
+  t.deepEqual((await put({ USD: null, CNY: { ordersPerHour: 60 } })).data.limits, { CNY: { ...none, ordersPerHour: 60 } });
   t.is((await put(null)).data.limits, null);
+  t.is((await put({ CNY: null })).data.limits, null, 'there is no limit to remove');
+  await put({ CNY: { ordersPerHour: 60 } });
+  await put(null);
   const { data } = (await app.call('GET', '/api/v1/audit-log?action=app.update', { token })).body;
   t.deepEqual(data[0].before.limits, { CNY: { ordersPerHour: 60 } });
   t.is(data[0].after.limits, null);
