@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { mergeDocument, readWords } from '../http/openapi/document.ts';
 import { type Json, isJson } from '../http/openapi/schemas.ts';
 import { VERSION } from '../http/version.ts';
-import { bodyOf, clientSource, type Document, namesFrom, type Place, placesIn } from './client-source.ts';
+import { bodyOf, clientSource, type Document, eventsIn, namesFrom, type Place, placesIn } from './client-source.ts';
 import { allRoutes } from './route-groups.ts';
 
 const HEAD = `# Generated from the OpenAPI document by the build (\`npm run build\`). Do not edit.
@@ -37,13 +37,13 @@ export function pythonSource(document: Json): string {
   const whole = document as unknown as Document;
   const { schemas } = whole.components;
   const places = placesIn(whole);
-  const events = Object.entries(whole.webhooks);
+  const events = eventsIn(whole);
   const types = new Types(schemas);
   for (const name of namesFrom([places, events], schemas)) types.declare(name, schemas[name] ?? {});
   const methods = places.map((place) => methodText(place, types));
-  const eventNames = events.map(([type, { post }]) => {
+  const eventNames = events.map(([type, operation]) => {
     const name = `${pascal(type)}Event`;
-    types.declare(name, { ...bodyOf(post), description: post.summary });
+    types.declare(name, { ...bodyOf(operation), description: operation.summary });
     return name;
   });
   const test = { properties: { type: { const: 'webhook.test' } } };

@@ -1,4 +1,5 @@
 // Generates TypeScript source for the API client of merchants: operations and types, from the OpenAPI document.
+import { isMerchantEvent } from '../events/record.ts';
 import { type Json, isJson } from '../http/openapi/schemas.ts';
 
 interface Parameter {
@@ -63,6 +64,13 @@ export function placesIn(document: Document): Place[] {
   );
 }
 
+/** Returns the types of the events that merchants can receive, with their descriptions. */
+export function eventsIn({ webhooks }: Document): [type: string, operation: Operation][] {
+  return Object.entries(webhooks)
+    .filter(([type]) => isMerchantEvent(type))
+    .map(([type, { post }]) => [type, post]);
+}
+
 /** Returns the schema of the request body. */
 export function bodyOf({ requestBody }: Pick<Operation, 'requestBody'>): Json | undefined {
   return requestBody?.content['application/json']?.schema;
@@ -79,7 +87,7 @@ export function clientSource(document: Json): string {
   const whole = document as unknown as Document;
   const places = placesIn(whole);
   const operations = places.map(({ operation }) => operation);
-  const events = Object.entries(whole.webhooks);
+  const events = eventsIn(whole);
   const parts = [
     HEAD,
     block(
@@ -90,7 +98,7 @@ export function clientSource(document: Json): string {
     block(
       'The webhook events by their types.',
       'interface WebhookEvents',
-      events.map(([type, { post }]) => eventText(type, post)),
+      events.map(([type, operation]) => eventText(type, operation)),
     ),
     `/** The method, the path and the known names of each operation. */\nexport const OPERATIONS = {\n${places.map(placeText).join('\n')}\n} as const;`,
     ...schemasOf([operations, events], whole.components.schemas),

@@ -14,6 +14,14 @@ test('the generated operations of both clients match the API document (else: npm
   t.true(built('python/unified_payment_client/operations.py') === pythonSource(document));
 });
 
+test('the clients know no event that only administrators can read', async (t) => {
+  const document = mergeDocument(await allRoutes(), await readWords(), { version: '0.0.0' });
+  for (const source of [clientSource(document), pythonSource(document)]) {
+    t.true(source.includes('order.paid'));
+    t.false(source.includes('app.credentials_changed'));
+  }
+});
+
 test('a member named like a word of Python does not break the Python client', (t) => {
   const words = ['False', 'None', 'and', 'async', 'await', 'else', 'for', 'from', 'not', 'or', 'return', 'yield'];
   for (const word of words) {
