@@ -144,7 +144,7 @@ function addWaiting({ store, now, metrics: { registry }, figuresEveryMs: everyMs
   });
   const deliveries = group.gauge({
     name: 'webhook_deliveries',
-    help: `Webhook deliveries by state; at most ${MOST_COUNTED} of each state are counted. waiting: never attempted. retrying: failed, will be attempted again. failed: given up within the last day.`,
+    help: `Webhook deliveries by state; at most ${MOST_COUNTED} of each state are counted. waiting: never attempted. retrying: failed, will be attempted again. failed: given up within the last day, among the ${MOST_COUNTED} deliveries that ended last.`,
     labelNames: ['state'],
   });
 }

@@ -40,7 +40,11 @@ const Diagnosis = z
         z.object({
           clientId: z.string(),
           retrying: z.int().describe('Number of deliveries that failed and will be tried again.'),
-          givenUp: z.int().describe('Number of deliveries that were given up within the last day.'),
+          givenUp: z
+            .int()
+            .describe(
+              'Number of deliveries that were given up within the last day, among the 10,000 deliveries that ended last.',
+            ),
           lastError: z.string().nullable(),
         }),
       )

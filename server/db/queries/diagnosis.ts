@@ -9,7 +9,7 @@ import { MOST_COUNTED } from './figures.ts';
 interface FailingWebhooks {
   clientId: string;
   retrying: number;
-  /** Number of deliveries that were given up within the last day. */
+  /** Deliveries that were given up within the last day, among the `MOST_COUNTED` that ended last. */
   givenUp: number;
   lastError: string | null;
 }

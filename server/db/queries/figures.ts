@@ -14,7 +14,10 @@ export const MOST_COUNTED = 10_000;
 /** Open exceptions (cases for an operator), unfinished webhook deliveries, and the database's time `at`. */
 interface WaitingFigures {
   exceptions: { kind: string; count: number }[];
-  /** `waiting` = not yet attempted; `retrying` = after a failed attempt; `failed` = given up within the last day. */
+  /**
+   * `waiting` = not yet attempted; `retrying` = after a failed attempt; `failed` = given up within the last day, among
+   * the `MOST_COUNTED` deliveries that ended last.
+   */
   deliveries: { waiting: number; retrying: number; failed: number };
   at: Date;
 }

@@ -75,6 +75,8 @@ test.serial(
     t.deepEqual(failingWebhooks, [{ clientId: 'app_bad', retrying: 2, givenUp: 1, lastError: 'HTTP 500' }]);
     const { deliveries } = await store.read((tx) => waitingFigures(tx, new Date()));
     t.deepEqual(deliveries, { waiting: 1, retrying: 2, failed: 1 }, 'the figures say the same');
+    const help = /^# HELP webhook_deliveries .* among the 10000 deliveries that ended last\.$/m;
+    t.regex(await service.app.metrics.registry.metrics(), help, 'the bound of the count is named');
   },
 );
 
