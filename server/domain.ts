@@ -471,6 +471,8 @@ export const merchantScopes = [
   'user:write',
   'coin:read',
   'coin:write',
+  'webhook:read',
+  'webhook:write',
 ] as const;
 
 /** The scopes that only applications marked as trusted may have. */

@@ -144,8 +144,8 @@ export class TooManyRequests extends AppError {
  * find out which objects exist.
  */
 export class NotFound extends AppError {
-  constructor(what = 'resource') {
-    super('not_found', 404, `The ${what} was not found.`);
+  constructor(what = 'resource', options: AppErrorOptions = {}) {
+    super('not_found', 404, `The ${what} was not found.`, options);
   }
 }
 

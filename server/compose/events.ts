@@ -21,7 +21,7 @@ import type { SendOutgoing } from '../outgoing/sender.ts';
 import type { UrlRule } from '../outgoing/url-rule.ts';
 import { PAY_WAYS } from '../payments/channel.ts';
 import type { Ports } from '../payments/ports.ts';
-import { eventRoutes, ownEventRoutes, webhookRoutes } from '../routes/events.ts';
+import { eventRoutes, ownEventRoutes, ownWebhookRoutes, webhookRoutes } from '../routes/events.ts';
 import { liveRoutes } from '../routes/live.ts';
 import type { Base, Part } from './base.ts';
 import { createProcessGauge, describeProcess } from './service-figures.ts';
@@ -78,7 +78,7 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
   return {
     record: recordEvents(now),
     groups: [
-      ownEventRoutes(events),
+      ownEventRoutes({ events, resend: webhooks.resend }),
       eventRoutes({
         events,
         openStream: eventStreams(feed, { isDraining }),
@@ -86,6 +86,7 @@ export function composeEvents(base: Base, { identity, encryption, send, urlFault
         recheck: composeRecheck(base, identity),
       }),
       webhookRoutes(webhooks),
+      ownWebhookRoutes(webhooks),
     ],
     kinds: [
       {

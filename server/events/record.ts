@@ -30,10 +30,16 @@ export const EVENT_TYPES = [
   'app.credentials_changed',
 ] as const;
 
+/** The type of the events that only administrators see. */
+const ADMIN_EVENT = 'app.credentials_changed';
+
 /** Returns whether merchants can receive events of this type. */
 export function isMerchantEvent(type: string): boolean {
-  return type !== 'app.credentials_changed';
+  return type !== ADMIN_EVENT;
 }
+
+/** The types of events that are sent to webhooks. */
+export const MERCHANT_EVENT_TYPES = EVENT_TYPES.filter((type) => type !== ADMIN_EVENT);
 
 /** Records `app.credentials_changed` for the project's console application, so that no merchant receives it. */
 export function emitCredentialChange(
@@ -44,7 +50,7 @@ export function emitCredentialChange(
   return async (tx, { clientId, project, change, by }) => {
     const at = now();
     await record(tx, {
-      type: 'app.credentials_changed',
+      type: ADMIN_EVENT,
       clientId: consoleApp(project, at).clientId,
       project,
       objectNo: clientId,

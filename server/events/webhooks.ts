@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import type { WebhookRow } from '../db/entities/events.ts';
-import { type DeliveryFilter, listDeliveries, withTries } from '../db/queries/events.ts';
+import { cancelDeliveries, type DeliveryFilter, listDeliveries, withTries } from '../db/queries/events.ts';
 import type { Position } from '../db/queries/lists.ts';
 import type { ReadTx, Tx } from '../db/store.ts';
 import { Conflict, InvalidRequest, NotFound } from '../errors.ts';
@@ -69,6 +69,22 @@ export function webhookOperations(ports: EventPorts) {
         if (redirects) await emitChange(tx, { clientId, project, change: 'webhook', by: actor.name });
         await audit(tx, actor, 'webhook.update', before, row);
         return { created: !before, webhook: { ...viewWebhook(row, now()), ...(secret ? { secret } : {}) } };
+      }),
+
+    /**
+     * Removes the URL and cancels the deliveries that wait for it. The signing secret stays, because it also signs the
+     * messages to the notifyUrl of orders.
+     */
+    remove: (actor: Actor, clientId: string) =>
+      store.transaction(async (tx) => {
+        await requireApp(tx, clientId);
+        const before = await tx.webhooks.lock({ clientId });
+        if (!before || before.url === null) throw new NotFound('webhook');
+        const at = now();
+        const row: WebhookRow = { ...before, url: null, types: [], enabled: false, disabledReason: null, updatedAt: at };
+        await tx.webhooks.update({ clientId }, row);
+        await cancelDeliveries(tx, clientId, at);
+        await audit(tx, actor, 'webhook.delete', before, row);
       }),
 
     /**
@@ -145,11 +161,14 @@ export function webhookOperations(ports: EventPorts) {
         };
       }),
 
-    /** Sends an event again with the same event id. A pending delivery of the event is sent now. */
-    resend: (actor: Actor, eventId: string) =>
+    /**
+     * Sends an event again with the same event id. A pending delivery of the event is sent now. With `owner`, an event
+     * of another application is not found.
+     */
+    resend: (actor: Actor, eventId: string, owner?: string) =>
       store.transaction(async (tx) => {
         const event = await tx.events.find({ id: eventId });
-        if (!event) throw new NotFound('event');
+        if (!event || (owner !== undefined && event.clientId !== owner)) throw new NotFound('event');
         const webhook = await tx.webhooks.find({ clientId: event.clientId });
         const url = event.notifyUrl ?? (webhook?.enabled ? webhook.url : null);
         if (url === null) throw new WebhookNotConfigured();
@@ -219,7 +238,8 @@ async function requireApp(tx: ReadTx, clientId: string): Promise<ApiAppRow> {
 async function existing(tx: ReadTx, clientId: string): Promise<WebhookRow> {
   await requireApp(tx, clientId);
   const row = await tx.webhooks.find({ clientId });
-  if (!row) throw new NotFound('webhook');
+  if (!row)
+    throw new NotFound('webhook', { hint: 'Set a webhook first, for example with payctl app webhook set --url URL.' });
   return row;
 }
 

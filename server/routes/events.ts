@@ -1,15 +1,21 @@
 import { z } from 'zod';
 import type { EventPage, EventReading } from '../events/view.ts';
 import type { OpenEventStream } from '../events/stream.ts';
-import { EVENT_TYPES } from '../events/record.ts';
+import { EVENT_TYPES, MERCHANT_EVENT_TYPES } from '../events/record.ts';
 import type { WebhookOperations } from '../events/webhooks.ts';
 import { requireConfirmed } from '../http/authenticate.ts';
-import type { AdminCaller, Page, RequestFacts, WebhookContract } from '../http/contract.ts';
+import type { AdminCaller, Caller, Page, RequestFacts, WebhookContract } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { CoinEntry } from './coins.ts';
 import { Dispute } from './disputes.ts';
-import { ROTATE_WEBHOOK_ERRORS, SEND_EVENT_ERRORS, SET_WEBHOOK_ERRORS } from './schemas/errors.ts';
+import { forApplications } from './schemas/audience.ts';
+import {
+  CHANGE_OWN_WEBHOOK_ERRORS,
+  ROTATE_WEBHOOK_ERRORS,
+  SEND_EVENT_ERRORS,
+  SET_WEBHOOK_ERRORS,
+} from './schemas/errors.ts';
 import { Code, HttpUrl, Id, Instant, Limit, Paging, Timestamp, pageOf } from './schemas/fields.ts';
 import { PreparedSecret, actorOf } from './schemas/identity.ts';
 import { OrderEntry, PayWayName, Refund } from './schemas/orders.ts';
@@ -110,7 +116,7 @@ const Webhook = z
 const WebhookInput = z
   .object({
     url: HttpUrl.optional(),
-    types: z.array(z.enum(EVENT_TYPES)).max(EVENT_TYPES.length).optional(),
+    types: z.array(z.enum(MERCHANT_EVENT_TYPES)).max(MERCHANT_EVENT_TYPES.length).optional(),
     enabled: z.boolean().optional(),
   })
   .meta({ id: 'WebhookInput' });
@@ -248,7 +254,9 @@ const CredentialChange = z
       .describe(
         '`created`, `enabled`: the application was created or enabled. `widened`: it got more scopes, IP addresses, money or trust. `secret`: it got a new secret. `webhook`, `webhook_secret`: its webhook got another URL or a new secret.',
       ),
-    by: z.string().describe('Name of the administrator.'),
+    by: z
+      .string()
+      .describe('Name of the administrator, or `client_id` of an application that changed its own webhook.'),
   })
   .meta({ id: 'CredentialChange' });
 const CoinPosting = CoinEntry.extend({ available: z.int() }).meta({ id: 'CoinPosting' });
@@ -280,8 +288,8 @@ const WEBHOOK_EVENTS: Readonly<Record<(typeof EVENT_TYPES)[number], WebhookContr
   },
 };
 
-/** Routes for applications: read their own events. */
-export function ownEventRoutes(events: EventReading): RouteGroup {
+/** Routes for applications: read their own events, and have one delivered again. */
+export function ownEventRoutes({ events, resend }: Pick<EventConsole, 'events' | 'resend'>): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -309,6 +317,31 @@ export function ownEventRoutes(events: EventReading): RouteGroup {
         eventPage(await events.own({ clientId: caller.clientId, types, since }, cursor ?? after ?? 0n, limit)),
     ),
   );
+
+  /**
+   * @openapi
+   * /api/v2/events/{id}/resend:
+   *   post:
+   *     tags: [Event log]
+   *     operationId: resendOwnEvent
+   *     summary: Redeliver an own event
+   *     description: >-
+   *       Sends the event again, with the same ID, to the `notifyUrl` of the order or to the webhook. A pending delivery is sent
+   *       immediately.
+   */
+  router.post(
+    '/api/v2/events/:id/resend',
+    endpoint(
+      {
+        auth: { scope: 'webhook:write' },
+        params: z.object({ id: Id }),
+        returns: Delivery,
+        status: 201,
+        errors: SEND_EVENT_ERRORS,
+      },
+      ({ params, caller, request }) => resend(actorOf(caller, request), params.id, caller.clientId),
+    ),
+  );
   return router;
 }
 
@@ -323,8 +356,43 @@ const DeliveriesQuery = z.object({
   eventId: Id.optional(),
 });
 
+const anyApp = {
+  prefix: '/api/v1/api-apps/:client_id/webhook',
+  params: ByClientId,
+  read: { admin: 'viewer', projectScope: 'app' },
+  send: { admin: 'operator', projectScope: 'app' },
+  write: { admin: 'admin', projectScope: 'app' },
+  rotate: { admin: 'admin', projectScope: 'app', confirmed: 'where-live' },
+  setErrors: SET_WEBHOOK_ERRORS,
+  rotateErrors: ROTATE_WEBHOOK_ERRORS,
+} as const;
+const own = forApplications('/api/v2/webhook', 'webhook:read', 'webhook:write');
+const ownApp = {
+  ...own,
+  params: z.object({}),
+  send: own.write,
+  rotate: own.write,
+  setErrors: CHANGE_OWN_WEBHOOK_ERRORS,
+  rotateErrors: CHANGE_OWN_WEBHOOK_ERRORS,
+} as const;
+
 /** Routes for administrators: manage the webhook of an application. */
 export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
+  return buildWebhooks(webhooks, anyApp);
+}
+
+/** Routes for applications: manage the own webhook. */
+export function ownWebhookRoutes(webhooks: WebhookOperations): RouteGroup {
+  return buildWebhooks(webhooks, ownApp);
+}
+
+/** The application of a request: an application's own, or the one in an administrator's path. */
+function appOf({ caller, params }: { caller: Caller; params: { [name: string]: unknown } }): string {
+  return caller.kind === 'app' ? caller.clientId : String(params['client_id']);
+}
+
+function buildWebhooks(webhooks: WebhookOperations, audience: typeof anyApp | typeof ownApp): RouteGroup {
+  const { prefix, params, read, send, write, rotate, setErrors, rotateErrors } = audience;
   const router = routeGroup();
 
   /**
@@ -334,12 +402,15 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     tags: [Webhooks]
    *     operationId: getWebhook
    *     summary: Get the webhook of an application
+   * /api/v2/webhook:
+   *   get:
+   *     tags: [Own webhook]
+   *     operationId: getOwnWebhook
+   *     summary: Get the webhook of the application of the token
    */
   router.get(
-    '/api/v1/api-apps/:client_id/webhook',
-    endpoint({ auth: { admin: 'viewer', projectScope: 'app' }, params: ByClientId, returns: Webhook }, ({ params }) =>
-      webhooks.get(params.client_id),
-    ),
+    prefix,
+    endpoint({ auth: read, params, returns: Webhook }, (input) => webhooks.get(appOf(input))),
   );
 
   /**
@@ -357,24 +428,63 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *       content:
    *         application/json:
    *           example: { url: 'https://shop.example/hooks', types: [order.paid, refund.succeeded], enabled: true }
+   * /api/v2/webhook:
+   *   put:
+   *     tags: [Own webhook]
+   *     operationId: setOwnWebhook
+   *     summary: Set the webhook of the application of the token
+   *     description: >-
+   *       Omitted fields keep their values. A new webhook without `types` receives all types. The response that creates the webhook
+   *       (201) contains the `whsec_` secret, which is returned only once. Messages are signed according to Standard Webhooks and
+   *       retried for 72 hours. If the receiver returns 410, the webhook is disabled.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { url: 'https://shop.example/hooks', types: [order.paid, refund.succeeded], enabled: true }
    */
   router.put(
-    '/api/v1/api-apps/:client_id/webhook',
+    prefix,
     endpoint(
       {
-        auth: { admin: 'admin', projectScope: 'app' },
-        params: ByClientId,
+        auth: write,
+        params,
         body: WebhookInput,
         returns: Webhook,
         answers: { 201: { 'application/json': z.object({ data: Webhook }) } },
-        errors: SET_WEBHOOK_ERRORS,
+        errors: setErrors,
       },
-      async ({ params, body, caller, request }) => {
-        const mayRedirect = () => requireConfirmed(caller, 'where-live');
-        const actor = actorOf(caller, request);
-        const { created, webhook } = await webhooks.put(actor, params.client_id, body, mayRedirect);
+      async (input) => {
+        const { caller, request, body } = input;
+        const mayRedirect = caller.kind === 'admin' ? () => requireConfirmed(caller, 'where-live') : undefined;
+        const { created, webhook } = await webhooks.put(actorOf(caller, request), appOf(input), body, mayRedirect);
         return new Reply({ status: created ? 201 : 200, data: webhook });
       },
+    ),
+  );
+
+  /**
+   * @openapi
+   * /api/v1/api-apps/{client_id}/webhook:
+   *   delete:
+   *     tags: [Webhooks]
+   *     operationId: deleteWebhook
+   *     summary: Delete the webhook of an application
+   *     description: >-
+   *       Events are no longer sent to it, and its pending deliveries are cancelled. The signing secret stays, because it also signs the
+   *       messages to the `notifyUrl` of orders.
+   * /api/v2/webhook:
+   *   delete:
+   *     tags: [Own webhook]
+   *     operationId: deleteOwnWebhook
+   *     summary: Delete the webhook of the application of the token
+   *     description: >-
+   *       Events are no longer sent to it, and its pending deliveries are cancelled. The signing secret stays, because it also signs the
+   *       messages to the `notifyUrl` of orders.
+   */
+  router.delete(
+    prefix,
+    endpoint({ auth: write, params, status: 204 }, (input) =>
+      webhooks.remove(actorOf(input.caller, input.request), appOf(input)),
     ),
   );
 
@@ -394,21 +504,27 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *       content:
    *         application/json:
    *           example: { graceSeconds: 86400 }
+   * /api/v2/webhook/rotate-secret:
+   *   post:
+   *     tags: [Own webhook]
+   *     operationId: rotateOwnWebhookSecret
+   *     summary: Rotate the signing secret of the own webhook
+   *     description: >-
+   *       The response contains the new secret, which is returned only once. During the grace period every message is signed with both
+   *       secrets. With `prepare`, the old secret does not expire yet: for 15 minutes messages are signed with both secrets (and no
+   *       longer with a secret from an earlier rotation). The new secret replaces the old one when a second request to this operation
+   *       sends it as `secret`.
+   *     requestBody:
+   *       content:
+   *         application/json:
+   *           example: { graceSeconds: 86400 }
    */
   router.post(
-    '/api/v1/api-apps/:client_id/webhook/rotate-secret',
-    endpoint(
-      {
-        auth: { admin: 'admin', projectScope: 'app', confirmed: 'where-live' },
-        params: ByClientId,
-        body: Rotation,
-        returns: Webhook,
-        errors: ROTATE_WEBHOOK_ERRORS,
-      },
-      ({ params, body, caller, request }) => {
-        return webhooks.rotateSecret(actorOf(caller, request), params.client_id, body ?? { graceSeconds: 0 });
-      },
-    ),
+    `${prefix}/rotate-secret`,
+    endpoint({ auth: rotate, params, body: Rotation, returns: Webhook, errors: rotateErrors }, (input) => {
+      const actor = actorOf(input.caller, input.request);
+      return webhooks.rotateSecret(actor, appOf(input), input.body ?? { graceSeconds: 0 });
+    }),
   );
 
   /**
@@ -419,17 +535,17 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     operationId: testWebhook
    *     summary: Send a test message to a webhook
    *     description: Sends one signed `webhook.test` message without retries. The response contains the result.
+   * /api/v2/webhook/test:
+   *   post:
+   *     tags: [Own webhook]
+   *     operationId: testOwnWebhook
+   *     summary: Send a test message to the own webhook
+   *     description: Sends one signed `webhook.test` message without retries. The response contains the result.
    */
   router.post(
-    '/api/v1/api-apps/:client_id/webhook/test',
-    endpoint(
-      {
-        auth: { admin: 'operator', projectScope: 'app' },
-        params: ByClientId,
-        returns: Delivery,
-        errors: SEND_EVENT_ERRORS,
-      },
-      ({ params, caller, request }) => webhooks.test(actorOf(caller, request), params.client_id),
+    `${prefix}/test`,
+    endpoint({ auth: send, params, returns: Delivery, errors: SEND_EVENT_ERRORS }, (input) =>
+      webhooks.test(actorOf(input.caller, input.request), appOf(input)),
     ),
   );
 
@@ -441,20 +557,19 @@ export function webhookRoutes(webhooks: WebhookOperations): RouteGroup {
    *     operationId: listDeliveries
    *     summary: List webhook deliveries
    *     description: Newest first, with all attempts.
+   * /api/v2/webhook/deliveries:
+   *   get:
+   *     tags: [Own webhook]
+   *     operationId: listOwnDeliveries
+   *     summary: List the deliveries to the own webhook and to the `notifyUrl` of own orders
+   *     description: Newest first, with all attempts.
    */
   router.get(
-    '/api/v1/api-apps/:client_id/webhook/deliveries',
-    endpoint(
-      {
-        auth: { admin: 'viewer', projectScope: 'app' },
-        params: ByClientId,
-        query: DeliveriesQuery,
-        returns: Delivery,
-        list: true,
-      },
-      async ({ params, query: { cursor, limit, ...filter } }) =>
-        pageOf(await webhooks.deliveries({ clientId: params.client_id, ...filter }, cursor, limit)),
-    ),
+    `${prefix}/deliveries`,
+    endpoint({ auth: read, params, query: DeliveriesQuery, returns: Delivery, list: true }, async (input) => {
+      const { cursor, limit, ...filter } = input.query;
+      return pageOf(await webhooks.deliveries({ clientId: appOf(input), ...filter }, cursor, limit));
+    }),
   );
   return router;
 }

@@ -157,7 +157,7 @@ function neededOf({ contract }: Route, unprovoked: Unprovoked): string[] {
   if (auth !== 'none') needed.add('unauthenticated');
   if (typeof auth === 'object' && 'scope' in auth) needed.add('insufficient_scope');
   if (typeof auth === 'object' && 'admin' in auth && auth.admin !== 'viewer') needed.add('role_insufficient');
-  if (params && raw !== 'html') needed.add('not_found');
+  if (Object.keys(params?.shape ?? {}).length > 0 && raw !== 'html') needed.add('not_found');
   if (auth !== 'none' && (query ?? body)) needed.add('invalid_request');
   if (idempotent) needed.add('idempotency_conflict');
   return [...needed].filter((code) => !(code in unprovoked));

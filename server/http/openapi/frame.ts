@@ -79,6 +79,8 @@ const scopeWords: Record<string, string> = {
   'user:write': 'Create and update users.',
   'coin:read': 'Read coin balances.',
   'coin:write': 'Debit coins.',
+  'webhook:read': 'Read the own webhook and its deliveries.',
+  'webhook:write': 'Set the own webhook, replace its secret, and send events to it again.',
 };
 
 const oauthText =
@@ -154,6 +156,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     Payments: 'Place, query, close, capture and refund payments of the application of the token; list its disputes.',
     'Pay-per-call': 'Resources whose calls are paid one by one (HTTP 402): price list, call, query, refund.',
     'Event log': 'All events in the sequence in which they occurred; the same events as in the webhooks.',
+    'Own webhook': 'The webhook of the application of the token: its URL, signing secret and deliveries.',
     Payers: 'The paying users of the project of the token.',
     'Coin balances': 'Coins of the paying users: balance, debit, ledger.',
     Application: 'The application of the token, and its payment limits.',

@@ -201,5 +201,7 @@ export const REVOKE_TOKEN_ERRORS: Errors = ['invalid_request', 'invalid_client',
 
 export const SET_WEBHOOK_ERRORS: Errors = ['changed_meanwhile', 'password_confirmation_required'];
 export const ROTATE_WEBHOOK_ERRORS: Errors = SET_WEBHOOK_ERRORS;
+/** An application has no password to confirm. */
+export const CHANGE_OWN_WEBHOOK_ERRORS: Errors = ['changed_meanwhile'];
 export const SEND_EVENT_ERRORS: Errors = ['webhook_not_configured'];
 export const PING_DATABASE_ERRORS: Errors = ['database_unavailable', 'shutting_down'];

@@ -78,6 +78,8 @@ const scopeNames = [
   'user:write',
   'coin:read',
   'coin:write',
+  'webhook:read',
+  'webhook:write',
   'config:read',
   'config:write',
   'cert:manage',

@@ -11,6 +11,7 @@ import {
   verifyWebhook,
   WebhookVerificationError,
 } from '../../../server/client/ts/index.ts';
+import { merchantScopes } from '../../../server/domain.ts';
 import { newWebhookSecret } from '../../../server/events/deliver.ts';
 import { firstAdmin } from '../../support/admin.ts';
 import { startInBetween } from '../../support/in-between.ts';
@@ -149,6 +150,12 @@ const inPython: Driver = (...client) => (python ??= startPython(file))(...client
 
 const HOUR = 3600;
 
+/** The newest message of the receiver, with the headers of the signature. */
+function received() {
+  const { headers, body } = receiver.received.pop()!;
+  return { headers: Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('webhook-'))), body };
+}
+
 /** The steps that the client does not run, for one application. Some return values for later steps. */
 function worldOf(clientId: string, undo: (() => void)[]) {
   const hook = `/api/v1/api-apps/${clientId}/webhook`;
@@ -173,11 +180,12 @@ function worldOf(clientId: string, undo: (() => void)[]) {
     webhook: async () => {
       if (secret === '') secret = (await admin('PUT', hook, { url: receiver.url })).body.data.secret;
       await admin('POST', `${hook}/test`);
-      const { headers, body } = receiver.received.pop()!;
-      const own = Object.entries(headers).filter(([name]) => name.startsWith('webhook-'));
-      const shouted = Object.fromEntries(own.map(([name, value]) => [name.toUpperCase(), value]));
-      return { secret, headers: Object.fromEntries(own), shouted, body };
+      const { headers, body } = received();
+      const shouted = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toUpperCase(), value]));
+      return { secret, headers, shouted, body };
     },
+    receiver: () => ({ receiver: receiver.url }),
+    received,
     rotate: async () => {
       secret = (await admin('POST', `${hook}/rotate-secret`, { graceSeconds: HOUR })).body.data.secret;
     },
@@ -210,7 +218,7 @@ async function play(
   { steps, secret, url, allowHttp = false }: Scenario,
   driver: Driver,
 ): Promise<void> {
-  const shop = await service.merchant();
+  const shop = await service.merchant({ scopes: merchantScopes });
   const run = driver(url ?? `${proxy.url}/`, shop.clientId, secret ?? shop.secret, allowHttp);
   const undo: (() => void)[] = [];
   const world = worldOf(shop.clientId, undo);

@@ -61,6 +61,7 @@ const ASKS: Record<Way, Record<string, string>> = {
   },
   never: {
     'DELETE /api/v1/api-apps/{client_id}': 'takes power away',
+    'DELETE /api/v1/api-apps/{client_id}/webhook': 'sends nothing more',
     'DELETE /api/v1/coins/{code}': 'only one that nobody has',
     'DELETE /api/v1/me/sessions/{id}': 'takes power away',
     'DELETE /api/v1/products/{code}': 'moves no money',

@@ -12,7 +12,7 @@ import { fingerprints } from '../../support/tables.ts';
 interface ProjectScope {
   owner: 'app' | 'project';
   /** The existing object, by its name below. */
-  what: 'order' | 'refund' | 'dispute' | 'offer' | 'user' | 'coin' | 'cert';
+  what: 'order' | 'refund' | 'dispute' | 'event' | 'offer' | 'user' | 'coin' | 'cert';
   ask(caller: Merchant, id: string): Promise<Answer>;
 }
 
@@ -52,6 +52,7 @@ const BY_PATH: Record<string, ProjectScope> = {
     what: 'dispute',
     ask: get((id) => `/api/v2/payment/disputes/${id}`),
   },
+  'POST /api/v2/events/{id}/resend': { owner: 'app', what: 'event', ask: post((id) => `/api/v2/events/${id}/resend`) },
   'GET /api/v2/skillpay/query/{outTradeNo}': {
     owner: 'app',
     what: 'offer',
@@ -160,6 +161,7 @@ test('G15: an object of another owner is answered exactly like a missing one, wh
     order,
     refund: refunded.body.data.refundNo,
     dispute: disputeNo,
+    event: (await owner.call('GET', '/api/v2/events?types=order.paid')).body.data[0].id,
     offer: await offerSkill(owner),
     user: 'payer-1',
     coin: 'gold',

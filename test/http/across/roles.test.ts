@@ -129,6 +129,7 @@ const TABLE: Record<AdminAuth['admin'], Partial<Record<AdminAuth['projectScope']
     bill: ['DELETE /api/v1/bills/{billNo}/quiet', 'POST /api/v1/bills/{billNo}/quiet'],
     app: [
       'DELETE /api/v1/api-apps/{client_id}',
+      'DELETE /api/v1/api-apps/{client_id}/webhook',
       'POST /api/v1/api-apps/{client_id}/revoke-tokens',
       'POST /api/v1/api-apps/{client_id}/rotate-secret',
       'POST /api/v1/api-apps/{client_id}/webhook/rotate-secret',

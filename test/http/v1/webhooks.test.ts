@@ -49,6 +49,7 @@ test.serial('a rejected webhook names the invalid member', async (t) => {
     [{ types: ['order.paid'] }, '/url'],
     [{ url: 'ftp://shop.example/' }, '/url'],
     [{ url: 'https://shop.example/', types: ['order.eaten'] }, '/types/0'],
+    [{ url: 'https://shop.example/', types: ['app.credentials_changed'] }, '/types/0'],
   ] as const) {
     const answer = await admin('PUT', hook, body);
     refused(t, answer, 400, 'invalid_request');
@@ -250,6 +251,7 @@ test.serial('the webhook of an unknown application is 404 at every operation', a
   const hook = '/api/v1/api-apps/nobody/webhook';
   refused(t, await admin('GET', hook), 404, 'not_found');
   refused(t, await admin('PUT', hook, { url: 'https://shop.example/' }), 404, 'not_found');
+  refused(t, await admin('DELETE', hook), 404, 'not_found');
   refused(t, await admin('POST', `${hook}/rotate-secret`, {}), 404, 'not_found');
   refused(t, await admin('POST', `${hook}/test`), 404, 'not_found');
   refused(t, await admin('GET', `${hook}/deliveries`), 404, 'not_found');
@@ -260,6 +262,29 @@ test.serial('invalid parameters are 400 and named', async (t) => {
   refused(t, await admin('POST', `${hook}/rotate-secret`, { graceSeconds: 604_801 }), 400, 'invalid_request');
   for (const query of ['state=lost', 'limit=0', 'eventId=a%20b'])
     refused(t, await admin('GET', `${hook}/deliveries?${query}`), 400, 'invalid_request');
+});
+
+test.serial('a deleted webhook receives nothing, and its secret signs on for the next one', async (t) => {
+  const shop = await file.shop();
+  const receiver = await startReceiver(t);
+  const { secret } = (await admin('PUT', hookOf(shop), { url: receiver.url })).body.data;
+  await payOrder(file.service, shop, { amount: 2 });
+  t.is((await admin('DELETE', hookOf(shop))).status, 204);
+  t.is((await admin('GET', `${hookOf(shop)}/deliveries?state=cancelled`)).body.data.length, 1);
+  await payOrder(file.service, shop, { amount: 3 });
+  await file.service.app.deliveries.once();
+  t.is(receiver.received.length, 0);
+  t.like((await admin('GET', hookOf(shop))).body.data, { url: null, types: [], enabled: false });
+  refused(t, await admin('DELETE', hookOf(shop)), 404, 'not_found');
+  refused(t, await admin('POST', `${hookOf(shop)}/test`), 409, 'webhook_not_configured');
+  const again = await admin('PUT', hookOf(shop), { url: receiver.url });
+  t.is(again.status, 200);
+  t.like(again.body.data, { url: receiver.url, enabled: true });
+  await admin('POST', `${hookOf(shop)}/test`);
+  const { body, headers } = receiver.received[0]!;
+  t.notThrows(() => new Webhook(secret).verify(body, headers as Record<string, string>));
+  const { store } = file.service.app;
+  t.is(await store.read((tx) => tx.audit.count({ action: 'webhook.delete', target: shop.clientId })), 1);
 });
 
 test.serial('an address that would never be called is not saved', async (t) => {

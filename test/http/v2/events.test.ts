@@ -64,3 +64,27 @@ test.serial('an invalid query is 400', async (t) => {
   for (const query of ['types=order.eaten', 'after=-1', 'after=x', 'limit=0', 'clientId=x', 'project=default'])
     refused(t, await shop.call('GET', `/api/v2/events?${query}`), 400, 'invalid_request');
 });
+
+test.serial('an application has an own event delivered again, and no other', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  await paid();
+  const [{ id }] = (await shop.call('GET', '/api/v2/events')).body.data;
+  const resend = (caller: typeof shop, event = id) => caller.call('POST', `/api/v2/events/${event}/resend`);
+  refused(t, await resend(shop), 409, 'webhook_not_configured');
+  t.is((await shop.call('PUT', '/api/v2/webhook', { url: 'https://shop.example/hooks' })).status, 201);
+  const { status, body } = await resend(shop);
+  t.is(status, 201);
+  t.like(body.data, { eventId: id, type: 'order.paid', state: 'pending', target: 'webhook' });
+  const again = await resend(shop);
+  t.is(again.body.data.id, body.data.id, 'a pending delivery is sent, not a second one');
+  const { store } = file.service.app;
+  const lines = await store.read((tx) => tx.audit.list({ action: 'event.resend', target: id }));
+  t.deepEqual(
+    lines.map(({ actorKind, actor }) => [actorKind, actor]),
+    Array.from({ length: 2 }, () => ['app', shop.clientId]),
+  );
+  const stranger = await file.shop({ scopes: ['admin'] });
+  await stranger.call('PUT', '/api/v2/webhook', { url: 'https://stranger.example/hooks' });
+  refused(t, await resend(stranger), 404, 'not_found');
+  refused(t, await resend(shop, 'evt_nothing'), 404, 'not_found');
+});
