@@ -11,6 +11,8 @@ import {
   bodyOf,
   complete,
   flagOf,
+  idArgument,
+  namedRow,
   projectFlag,
   projectQuery,
   rowPath,
@@ -36,8 +38,8 @@ export interface Action {
   merchants?: boolean;
   /** HTTP method; POST by default. */
   method?: Change['method'];
-  /** Last segment of the API path, after the id; by default the name of the subcommand. */
-  below?: string;
+  /** Last segment of the API path, after the id; by default the name of the subcommand. false: the path has none. */
+  below?: string | false;
   /** Computes parts of the request, e.g. from data that payctl first reads from the service. */
   request?: (id: string, body: Row, context: Context, flags: ActionFlags) => Partial<Change> | Promise<Partial<Change>>;
   risk?: Risk;
@@ -55,12 +57,12 @@ export function addAction(noun: Command, context: ContextOf, resource: Resource,
   const { verb, words, lines, id, fields = [], money = false } = action;
   const command = noun.command(verb).description(words);
   if (action.merchants) needs(command, 'any');
-  if (id !== false) command.argument(`<${resource.idName}>`, id);
+  if (id !== false) idArgument(command, resource, id);
   if (resource.inProject) projectFlag(command);
   addFields(command, fields);
   action.flags?.(command);
   examples(changes(command, { money }), ...lines).action(() =>
-    runAction(context(), resource, action, id === false ? '' : String(command.processedArgs[0]), command.opts()),
+    runAction(context(), resource, action, command.processedArgs[0] as string | undefined, command.opts()),
   );
 }
 
@@ -68,9 +70,11 @@ async function runAction(
   context: Context,
   resource: Resource,
   action: Action,
-  id: string,
+  named: string | undefined,
   flags: ActionFlags,
 ): Promise<void> {
+  const { id, path: place } =
+    action.id === false ? { id: '', path: resource.path } : await namedRow(context, resource, named);
   const { verb, fields = [], below = verb, method = 'POST', money = false, risk = 'plain' } = action;
   const body = { ...action.body, ...(await complete(context, fields, bodyOf(flags, fields))) };
   const { what, path, ...more } = (await action.request?.(id, body, context, flags)) ?? {};
@@ -81,7 +85,7 @@ async function runAction(
       risk,
       method,
       money,
-      path: path ?? `${action.id === false ? resource.path : rowPath(resource, id)}/${below}`,
+      path: path ?? (below === false ? place : `${place}/${below}`),
       query: projectQuery(resource, flags),
       ...(Object.keys(body).length > 0 && { body }),
       ...more,
@@ -216,7 +220,7 @@ export function addDelete(
     lines,
     risk: 'severe',
     method: 'DELETE',
-    request: (id) => ({ path: rowPath(resource, id) }),
+    below: false,
     async print({ print }, _answer, id) {
       if (print.json) await print.item({ [resource.view.id]: id, deleted: true }, resource.view);
       await print.done(`Deleted ${resource.noun} ${id}.`);

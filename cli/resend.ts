@@ -1,10 +1,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ApiClient } from './api-client.ts';
-import { app } from './commands/app-resource.ts';
-import { DELIVERY, EVENTS } from './commands/views.ts';
+import { webhook } from './commands/app-resource.ts';
+import { DELIVERY, EVENTS, OWN_EVENTS } from './commands/views.ts';
 import type { Context } from './context.ts';
 import { Cancelled, CliError, EXIT } from './errors.ts';
-import { segment } from './resource.ts';
+import { namedRow, segment } from './resource.ts';
 import type { ChangeFlags } from './safety.ts';
 import { withSpinner } from './terminal.ts';
 import { type Row, plain } from './values.ts';
@@ -36,9 +35,16 @@ export function moreFailed(found: number): string {
 }
 
 /** The path of the deliveries to an application. */
-function deliveriesOf(clientId: string): string {
-  return `${app.path}/${segment(clientId)}/webhook/deliveries`;
+async function deliveriesOf(context: Pick<Context, 'application'>, clientId: string): Promise<string> {
+  return `${(await namedRow(context, webhook, clientId)).path}/deliveries`;
 }
+
+/** The path that sends an event again, for the login in use. */
+export async function resendPath({ application }: Pick<Context, 'application'>, eventId: string): Promise<string> {
+  return `${(await application()) ? OWN_EVENTS : EVENTS}/${segment(eventId)}/resend`;
+}
+
+type Asking = Pick<Context, 'api' | 'application'>;
 
 /**
  * Finds events whose newest delivery failed since `since`, at most `most`; of each application the newest, oldest
@@ -46,19 +52,24 @@ function deliveriesOf(clientId: string): string {
  * there are more.
  */
 export async function findFailed(
-  { api, terminal }: Context,
+  context: Context,
   clientIds: readonly string[],
   since: string | undefined,
   most: number,
 ): Promise<{ events: FailedEvent[]; isCut: boolean }> {
-  let open = clientIds.map((clientId) => ({ clientId, failed: failedOf(api, clientId, since), taken: [] as string[] }));
+  const { err } = context.terminal;
+  let open = clientIds.map((clientId) => ({
+    clientId,
+    failed: failedOf(context, clientId, since),
+    taken: [] as string[],
+  }));
   const all = open;
   let found = 0;
   const result = (isCut: boolean) => ({
     events: all.flatMap(({ clientId, taken }) => taken.toReversed().map((eventId) => ({ clientId, eventId }))),
     isCut,
   });
-  return withSpinner(terminal.err, 'Looking for failed deliveries …', async (spinner) => {
+  return withSpinner(err, 'Looking for failed deliveries …', async (spinner) => {
     while (open.length > 0) {
       const more: typeof open = [];
       for (const app of open) {
@@ -77,23 +88,24 @@ export async function findFailed(
 }
 
 /** The failed events of an application, newest first. Test messages are skipped, because they are not events. */
-async function* failedOf(api: ApiClient, clientId: string, since: string | undefined): AsyncGenerator<string, void> {
+async function* failedOf(context: Asking, clientId: string, since: string | undefined): AsyncGenerator<string, void> {
   const seen = new Set<string>();
-  for await (const { rows } of api.pages(deliveriesOf(clientId), { state: 'failed', limit: 200 })) {
+  const path = await deliveriesOf(context, clientId);
+  for await (const { rows } of context.api.pages(path, { state: 'failed', limit: 200 })) {
     const recent = rows.filter((row) => since === undefined || plain(row['createdAt']) >= since);
     for (const row of recent) {
       const eventId = plain(row['eventId']);
       if (row['target'] === 'test' || seen.has(eventId)) continue;
       seen.add(eventId);
-      if ((await newestDelivery(api, clientId, eventId))?.['state'] === 'failed') yield eventId;
+      if ((await newestDelivery(context, clientId, eventId))?.['state'] === 'failed') yield eventId;
     }
     if (recent.length < rows.length) return;
   }
 }
 
 /** The newest delivery of an event to its application; undefined if there is none. */
-export async function newestDelivery(api: ApiClient, clientId: string, eventId: string): Promise<Row | undefined> {
-  const { rows } = await api.page(deliveriesOf(clientId), { eventId, limit: 1 });
+export async function newestDelivery(context: Asking, clientId: string, eventId: string): Promise<Row | undefined> {
+  const { rows } = await context.api.page(await deliveriesOf(context, clientId), { eventId, limit: 1 });
   return rows[0];
 }
 
@@ -135,7 +147,7 @@ export async function resendAll(
   let tried = 0;
   const send = async ({ eventId }: FailedEvent): Promise<void> => {
     const at = tried++;
-    const path = `${EVENTS}/${segment(eventId)}/resend`;
+    const path = await resendPath(context, eventId);
     const progress = (spinner: { text: string }) => void (spinner.text = `resend ${at + 1} of ${events.length} …`);
     const part = { what, risk: 'moderate', isPart: at > 0, method: 'POST', path, progress } as const;
     const row = await context.change({ ...part, ...(name !== undefined && { name }) }, flags);
@@ -208,9 +220,10 @@ function isOfOneEvent(error: unknown): error is CliError {
  * the service itself goes on with them. `receiver_busy`: the service has not tried them for a long time.
  */
 async function untilTried(
-  { api, terminal, retryPause }: Context,
+  context: Context,
   sent: readonly FailedEvent[],
 ): Promise<'accepted' | 'receiver_refuses' | 'receiver_busy'> {
+  const { terminal, retryPause } = context;
   let open = [...sent];
   let accepted = 0;
   const text = `waiting for the receiver of app ${sent[0]?.clientId ?? ''} …`;
@@ -218,7 +231,7 @@ async function untilTried(
     for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
       const untried: FailedEvent[] = [];
       for (const event of open) {
-        const row = await newestDelivery(api, event.clientId, event.eventId);
+        const row = await newestDelivery(context, event.clientId, event.eventId);
         if (row?.['state'] === 'pending' && Number(row['attempts']) === 0) untried.push(event);
         else if (row?.['state'] === 'delivered') accepted += 1;
       }

@@ -119,6 +119,8 @@ interface OwnRows {
   list?: string;
   /** Path before the id of one row; absent if a row cannot be requested. */
   get?: string;
+  /** Path of the only row that an application has, e.g. its webhook. Commands then need no id. */
+  only?: string;
   /** Names of the filters that the list has. */
   filters?: readonly string[];
 }
@@ -141,6 +143,30 @@ export function segment(id: string): string {
 /** The API path of one object of a resource, e.g. `/api/v1/orders/P…`. */
 export function rowPath({ path, below }: Resource, id: string): string {
   return `${path}/${segment(id)}${below === undefined ? '' : `/${below}`}`;
+}
+
+/** Adds the id argument. An application may omit the id of the only row that it has. */
+export function idArgument(command: Command, { own, idName }: Resource, help?: string): void {
+  if (own?.only === undefined) command.argument(`<${idName}>`, help);
+  else needs(command, 'any').argument(`[${idName}]`, 'for an application, by default its own');
+}
+
+/** The row that a command names, and its API path for the login in use. Throws for a row of another application. */
+export async function namedRow(
+  { application }: Pick<Context, 'application'>,
+  resource: Resource,
+  id: string | undefined,
+): Promise<{ id: string; path: string }> {
+  const { own, noun, idName } = resource;
+  const acting = own?.only === undefined ? undefined : await application();
+  if (own?.only !== undefined && acting) {
+    if (id !== undefined && id !== acting.clientId)
+      throw administratorNeeded(acting, `the ${noun} of another application`);
+    return { id: acting.clientId, path: own.only };
+  }
+  if (id === undefined)
+    throw new UsageError(`Missing required argument '${idName}'.`, 'only an application may omit it');
+  return { id, path: rowPath(resource, id) };
 }
 
 /** Adds the subcommand `list`, which prints the objects of a resource page by page. */
@@ -180,14 +206,16 @@ export function addGet(
   lines: readonly string[],
   words = `Show one ${resource.noun}.`,
 ): void {
-  const command = noun.command('get').description(words).argument(`<${resource.idName}>`);
+  const command = noun.command('get').description(words);
+  idArgument(command, resource);
   const own = resource.own?.get;
   if (own !== undefined) needs(command, 'any');
   if (resource.inProject) projectFlag(command);
-  examples(command, ...lines).action(async (id: string, flags: Options) => {
+  examples(command, ...lines).action(async (named: string | undefined, flags: Options) => {
     const { api, application, print } = context();
+    const { id, path: usual } = await namedRow(context(), resource, named);
     const isOwn = own !== undefined && (await application()) !== undefined;
-    const path = isOwn ? `${own}/${segment(id)}` : rowPath(resource, id);
+    const path = isOwn ? `${own}/${segment(id)}` : usual;
     await print.item(await api.get(path, projectQuery(resource, flags)), resource.view);
   });
 }
@@ -264,16 +292,13 @@ export interface SubList {
 /** Adds the subcommand for a list that belongs to one object, e.g. the orders of a user. */
 export function addSubList(noun: Command, context: ContextOf, resource: Resource, list: SubList): void {
   const { verb, view, filters = [] } = list;
-  const command = noun.command(verb).description(list.words).argument(`<${resource.idName}>`);
+  const command = noun.command(verb).description(list.words);
+  idArgument(command, resource);
   addFields(command, filters);
   if (resource.inProject) projectFlag(command);
-  examples(paged(command), ...list.lines).action((id: string, flags: Options) =>
-    printList(
-      context(),
-      `${rowPath(resource, id)}/${verb}`,
-      { ...queryOf(flags, filters), ...projectQuery(resource, flags) },
-      view,
-      flags,
-    ),
-  );
+  examples(paged(command), ...list.lines).action(async (id: string | undefined, flags: Options) => {
+    const { path } = await namedRow(context(), resource, id);
+    const query = { ...queryOf(flags, filters), ...projectQuery(resource, flags) };
+    await printList(context(), `${path}/${verb}`, query, view, flags);
+  });
 }

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { integer, list, truth } from '../options.ts';
-import type { Editable } from '../resource.ts';
+import type { Editable, Resource } from '../resource.ts';
 import type { Row } from '../values.ts';
 import { BY } from './views.ts';
 
@@ -38,6 +38,8 @@ export const SCOPES = [
   'user:write',
   'coin:read',
   'coin:write',
+  'webhook:read',
+  'webhook:write',
   'config:read',
   'config:write',
   'cert:manage',
@@ -85,4 +87,27 @@ export const app: Editable = {
     },
     { name: 'remark', value: 'text', help: 'internal note' },
   ],
+};
+
+/** The webhook of an application. An application has one, so that its commands need no id. */
+export const webhook: Resource = {
+  noun: 'webhook',
+  plural: 'webhooks',
+  path: app.path,
+  below: 'webhook',
+  idName: 'client_id',
+  view: {
+    noun: 'webhook',
+    id: 'clientId',
+    columns: [
+      { field: 'clientId', title: 'APP', kind: 'id' },
+      { field: 'url' },
+      { field: 'enabled', kind: 'yesno' },
+      { field: 'disabledReason' },
+      { field: 'types', read: ({ types }) => (Array.isArray(types) && types.length === 0 ? 'all' : types) },
+      { field: 'previousSecretExpiresAt', kind: 'time' },
+      { field: 'updatedAt', kind: 'time' },
+    ],
+  },
+  own: { only: '/api/v2/webhook' },
 };

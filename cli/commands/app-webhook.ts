@@ -1,39 +1,18 @@
 import type { Command } from 'commander';
-import { addAction } from '../action.ts';
+import { addAction, addDelete } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
-import { changes, duration, examples, instant, integer, list, truth } from '../options.ts';
-import { type Field, type Resource, addFields, addGet, addSubList, bodyOf, complete, rowPath } from '../resource.ts';
+import { changes, duration, examples, instant, integer, list, needs, truth } from '../options.ts';
+import { type Field, addFields, addGet, addSubList, bodyOf, complete, idArgument, namedRow } from '../resource.ts';
 import { rotate } from '../rotation.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import { openSecretSink } from '../secrets.ts';
 import { MAX_HELP, RESEND_BOUNDS, findFailed, moreFailed, newestDelivery, resendAll } from '../resend.ts';
 import { type Row, durationText, plain } from '../values.ts';
-import { app } from './app-resource.ts';
+import { webhook } from './app-resource.ts';
 import { DELIVERY, EVENT_ID } from './views.ts';
 
 const CLIENT_ID = 'app_7Kd2mQxW9bTzR4vLp1Ns';
-
-const webhook: Resource = {
-  noun: 'webhook',
-  plural: 'webhooks',
-  path: app.path,
-  below: 'webhook',
-  idName: 'client_id',
-  view: {
-    noun: 'webhook',
-    id: 'clientId',
-    columns: [
-      { field: 'clientId', title: 'APP', kind: 'id' },
-      { field: 'url' },
-      { field: 'enabled', kind: 'yesno' },
-      { field: 'disabledReason' },
-      { field: 'types', read: ({ types }) => (Array.isArray(types) && types.length === 0 ? 'all' : types) },
-      { field: 'previousSecretExpiresAt', kind: 'time' },
-      { field: 'updatedAt', kind: 'time' },
-    ],
-  },
-};
 
 const URL_FIELD: Field = { name: 'url', value: 'url', help: 'URL that events are posted to', required: true };
 
@@ -57,8 +36,8 @@ function defineSet(noun: Command, context: ContextOf): void {
     .command('set')
     .description(
       'Set the webhook of an application. Omitted fields keep their values. A new webhook gets a signing secret, which is shown only once: on a terminal, in a file, or with -o json or -o env.',
-    )
-    .argument('<client_id>');
+    );
+  idArgument(command, webhook);
   addFields(command, WEBHOOK_FIELDS);
   command.option('--secret-file <file>', 'write the secret of a new webhook to a new file');
   examples(
@@ -66,7 +45,7 @@ function defineSet(noun: Command, context: ContextOf): void {
     `payctl app webhook set ${CLIENT_ID} --url https://shop.example/hooks --secret-file hook.secret`,
     `payctl app webhook set ${CLIENT_ID} --types order.paid,refund.succeeded --json`,
     `payctl app webhook set ${CLIENT_ID} --enabled false --json`,
-  ).action((clientId: string, flags: Row & ChangeFlags & { secretFile?: string }) =>
+  ).action((clientId: string | undefined, flags: Row & ChangeFlags & { secretFile?: string }) =>
     runSet(context(), clientId, flags),
   );
 }
@@ -74,11 +53,11 @@ function defineSet(noun: Command, context: ContextOf): void {
 /** Checks before the request that the secret of a new webhook can be written to the file or stdout. */
 async function runSet(
   context: Context,
-  clientId: string,
+  named: string | undefined,
   options: Row & ChangeFlags & { secretFile?: string },
 ): Promise<void> {
   const { api, change, print, flags } = context;
-  const path = rowPath(webhook, clientId);
+  const { id: clientId, path } = await namedRow(context, webhook, named);
   const before = await api.get(path).catch(onlyMissing);
   const given = bodyOf(options, WEBHOOK_FIELDS);
   const body = before?.['url'] ? given : await complete(context, [URL_FIELD], given);
@@ -123,19 +102,21 @@ function defineRotate(noun: Command, context: ContextOf): void {
     .command('rotate')
     .description(
       'Issue a new signing secret. With --grace, messages are also signed with the old secret during that time. Without --grace, the old secret ends immediately; type the client_id to confirm.',
-    )
-    .argument('<client_id>')
+    );
+  idArgument(command, webhook);
+  command
     .option('--grace <duration>', 'how long the old secret also signs, e.g. 15m or 24h; at most 7d', duration)
     .option('--secret-file <file>', 'write the secret to a new file');
   examples(
     changes(command),
     `payctl app webhook rotate ${CLIENT_ID} --grace 24h --secret-file hook.secret`,
     `payctl app webhook rotate ${CLIENT_ID} --confirm ${CLIENT_ID} -o json`,
-  ).action((clientId: string, flags: RotateFlags) => runRotate(context(), clientId, flags));
+  ).action((clientId: string | undefined, flags: RotateFlags) => runRotate(context(), clientId, flags));
 }
 
-async function runRotate(context: Context, clientId: string, options: RotateFlags): Promise<void> {
+async function runRotate(context: Context, named: string | undefined, options: RotateFlags): Promise<void> {
   const { print } = context;
+  const { id: clientId, path } = await namedRow(context, webhook, named);
   const { grace } = options;
   const lasts = grace ? `the old one also signs for ${durationText(grace)}` : 'the old one ends now';
   const request: Change = {
@@ -143,7 +124,7 @@ async function runRotate(context: Context, clientId: string, options: RotateFlag
     name: clientId,
     risk: grace ? 'moderate' : 'severe',
     method: 'POST',
-    path: `${rowPath(webhook, clientId)}/rotate-secret`,
+    path: `${path}/rotate-secret`,
     body: grace === undefined ? {} : { graceSeconds: grace },
   };
   const again = `payctl app webhook rotate ${clientId}`;
@@ -163,8 +144,9 @@ function defineResend(noun: Command, context: ContextOf): void {
     .command('resend')
     .description(
       'Redeliver an event of an application, or with --failed every event whose delivery failed, oldest first, with the same event id.',
-    )
-    .argument('<client_id>')
+    );
+  idArgument(command, webhook);
+  command
     .option('--event <id>', 'this event')
     .option('--failed', 'every event whose last delivery failed')
     .option('--since <time>', 'with --failed: only deliveries since this time, e.g. 2026-01-31 or 2h', instant)
@@ -174,15 +156,16 @@ function defineResend(noun: Command, context: ContextOf): void {
     `payctl app webhook resend ${CLIENT_ID} --event ${EVENT_ID} -y`,
     `payctl app webhook resend ${CLIENT_ID} --failed --since 24h -y`,
     `payctl app webhook resend ${CLIENT_ID} --failed --dry-run`,
-  ).action((clientId: string, flags: ResendFlags) => runResend(context(), clientId, flags));
+  ).action((clientId: string | undefined, flags: ResendFlags) => runResend(context(), clientId, flags));
 }
 
 /** The operator confirms once for all events. */
-async function runResend(context: Context, clientId: string, flags: ResendFlags): Promise<void> {
+async function runResend(context: Context, named: string | undefined, flags: ResendFlags): Promise<void> {
   if ((flags.event === undefined) === !flags.failed)
     throw new UsageError('Give either --event ID for one event, or --failed for all failed events.');
   const unused = (['since', 'max'] as const).find((name) => !flags.failed && flags[name] !== undefined);
   if (unused) throw new UsageError(`--${unused} requires --failed.`);
+  const { id: clientId } = await namedRow(context, webhook, named);
   if (flags.event !== undefined) {
     await requireOwn(context, clientId, flags.event);
     return resendAll(context, [{ clientId, eventId: flags.event }], flags, { name: clientId, isNamed: true });
@@ -193,8 +176,8 @@ async function runResend(context: Context, clientId: string, flags: ResendFlags)
 }
 
 /** Throws for an event of another application. The service would resend it: the request names only the event. */
-async function requireOwn({ api }: Context, clientId: string, eventId: string): Promise<void> {
-  if (await newestDelivery(api, clientId, eventId)) return;
+async function requireOwn(context: Context, clientId: string, eventId: string): Promise<void> {
+  if (await newestDelivery(context, clientId, eventId)) return;
   throw new CliError('not_found', EXIT.notFound, `No delivery of ${eventId} to ${clientId} was found.`, {
     hint: `payctl event resend ${eventId}`,
   });
@@ -213,9 +196,9 @@ async function printTest({ print }: Context, delivery: Row, clientId: string): P
 
 /** Adds `payctl app webhook` with its subcommands. */
 export function defineWebhook(app: Command, context: ContextOf): void {
-  const noun = app
-    .command('webhook')
-    .description('Manage the webhook of an application: its URL, its signing secret and its deliveries.');
+  const noun = needs(app.command('webhook'), 'any').description(
+    'Manage the webhook of an application: its URL, its signing secret and its deliveries. An application manages its own with the scopes webhook:read and webhook:write.',
+  );
   addGet(
     noun,
     context,
@@ -251,4 +234,14 @@ export function defineWebhook(app: Command, context: ContextOf): void {
     ],
   });
   defineResend(noun, context);
+  addDelete(
+    noun,
+    context,
+    webhook,
+    [`payctl app webhook delete ${CLIENT_ID}`, `payctl app webhook delete ${CLIENT_ID} --confirm ${CLIENT_ID}`],
+    {
+      words:
+        'Delete the webhook of an application; its pending deliveries are cancelled. The signing secret stays, for the notifyUrl of orders. Type the client_id to confirm.',
+    },
+  );
 }

@@ -9,13 +9,13 @@ import { Cancelled, CliError, EXIT, UsageError, ignoreUnreachable, networkCause 
 import { type StreamMessage, followStream } from '../follow-stream.ts';
 import { openExchange, readText } from '../http.ts';
 import { changes, examples, instant, integer, list, needs, seconds } from '../options.ts';
-import { MAX_HELP, RESEND_BOUNDS, type FailedEvent, findFailed, moreFailed, resendAll } from '../resend.ts';
-import { type Resource, addList, segment } from '../resource.ts';
+import { MAX_HELP, RESEND_BOUNDS, type FailedEvent, findFailed, moreFailed, resendAll, resendPath } from '../resend.ts';
+import { type Resource, addList } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { readSecretFile } from '../secrets.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { app } from './app-resource.ts';
-import { BY, DELIVERY, EVENTS, EVENT_ID } from './views.ts';
+import { BY, DELIVERY, EVENTS, EVENT_ID, OWN_EVENTS } from './views.ts';
 
 const VIEW: View = {
   noun: 'event',
@@ -54,7 +54,7 @@ const event: Resource = {
     { name: 'objectNo', flag: 'about', value: 'no', help: 'filter by order or refund number' },
     { name: 'since', value: 'time', help: 'since this time, e.g. 2026-01-31, or 2h for two hours ago', read: instant },
   ],
-  own: { list: '/api/v2/events', filters: ['types', 'after', 'since'] },
+  own: { list: OWN_EVENTS, filters: ['types', 'after', 'since'] },
 };
 
 type Forward = (id: string, body: string) => Promise<void>;
@@ -245,7 +245,7 @@ async function* followLog(
       }
       let query: Query = { types, limit: 200, ...(after === undefined ? { since } : { after }) };
       for (;;) {
-        const { rows, nextCursor } = await api.page('/api/v2/events', query);
+        const { rows, nextCursor } = await api.page(OWN_EVENTS, query);
         tries = 0;
         if (!isConnected) await connected();
         isConnected = true;
@@ -364,8 +364,7 @@ interface ResendFlags extends ChangeFlags {
 }
 
 function defineResend(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('resend')
+  const command = needs(noun.command('resend'), 'any')
     .description(
       `Redeliver an event to the application's webhook, with the same event id; or with --failed every event whose last delivery failed. A receiver gets at most ten of them at once. Repeating the command resends nothing that was accepted.`,
     )
@@ -396,8 +395,11 @@ async function runResend(context: Context, id: string | undefined, flags: Resend
   if (id !== undefined && unused) throw new UsageError(`--${unused} requires --failed.`);
   if (flags.app !== undefined && flags.project !== undefined)
     throw new UsageError('--project cannot be combined with --app.');
+  const acting = await context.application();
+  const ofOthers = (['app', 'project'] as const).find((name) => flags[name] !== undefined);
+  if (acting && ofOthers) throw administratorNeeded(acting, `--${ofOthers}`);
   if (id !== undefined) {
-    const path = `${EVENTS}/${segment(id)}/resend`;
+    const path = await resendPath(context, id);
     const row = await change({ what: `resend event ${id}`, name: id, method: 'POST', path }, flags);
     if (!row) return;
     await print.item(row, DELIVERY);
@@ -405,16 +407,21 @@ async function runResend(context: Context, id: string | undefined, flags: Resend
   }
   if (flags.since === undefined)
     throw new UsageError('--failed requires --since: how far back to look.', 'add --since 24h');
-  const found = await failedOfAll(context, flags, flags.since);
+  const found = await failedOfAll(context, flags, flags.since, acting?.clientId ?? flags.app);
   const apps = new Set(found.map(({ clientId }) => clientId)).size;
   if (apps > 1) await print.note(`${found.length} failed events of ${apps} applications.`);
   await resendAll(context, found, flags);
 }
 
 /** Failed events of all applications, or of one; `--max` bounds their number. */
-async function failedOfAll(context: Context, flags: ResendFlags, since: string): Promise<FailedEvent[]> {
-  const clientIds = flags.app === undefined ? [] : [flags.app];
-  if (flags.app === undefined)
+async function failedOfAll(
+  context: Context,
+  flags: ResendFlags,
+  since: string,
+  clientId: string | undefined,
+): Promise<FailedEvent[]> {
+  const clientIds = clientId === undefined ? [] : [clientId];
+  if (clientId === undefined)
     for await (const { rows } of context.api.pages(app.path, { project: flags.project, limit: 200 }))
       clientIds.push(...rows.map((row) => plain(row['client_id'])));
   const { events, isCut } = await findFailed(context, clientIds, since, flags.max ?? RESEND_BOUNDS.usual);

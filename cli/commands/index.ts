@@ -44,7 +44,13 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     },
   ],
   Manage: [
-    { name: 'app', plural: 'apps', summary: 'API applications and their secrets', load: () => import('./app.ts') },
+    {
+      name: 'app',
+      plural: 'apps',
+      summary: 'API applications, their secrets and webhooks',
+      login: 'any',
+      load: () => import('./app.ts'),
+    },
     {
       name: 'channel',
       plural: 'channels',

@@ -84,6 +84,7 @@ export const APPROVAL_VIEW: View = {
 };
 
 export const EVENTS = '/api/v1/events';
+export const OWN_EVENTS = '/api/v2/events';
 
 export const EVENT_ID = 'evt_5f0c2b6e8a179d3f01935b2e';
 

@@ -117,6 +117,7 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   await done(`app rotate-secret ${clientId} --confirm ${clientId} --secret-file new.secret`);
   t.not(await readFile(join(cwd, 'new.secret'), 'utf8'), await readFile(join(cwd, 'shop.secret'), 'utf8'));
   t.is((await payctl(`api /api/v2/me --app ${clientId} --secret-file shop.secret`)).code, 4);
+  await done(`app update ${clientId} --scope payment:write,payment:read,webhook:read,webhook:write`);
   await done('logout');
   t.is((await payctl('whoami')).code, 4);
 
@@ -129,7 +130,10 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
     return stdout.trimEnd();
   };
   await merchantDone(`login --server ${server} --client-id ${clientId} --client-secret-file new.secret`);
-  t.is(await merchantDone('whoami --fields name,project,scopes'), 'shop\tdefault\tpayment:write,payment:read');
+  t.is(
+    await merchantDone('whoami --fields name,project,scopes'),
+    'shop\tdefault\tpayment:write,payment:read,webhook:read,webhook:write',
+  );
   const orderNo = await merchantDone('pay --subject Tea --amount 12.50 --pay-way alipay -q');
   await merchantDone(`simulator pay ${orderNo}`);
   const receiver = await startReceiver(t);
@@ -147,6 +151,14 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   t.is((await merchantRuns(`order close ${orderNo} -y`)).code, 6);
   t.is(await merchantDone('dispute list -q'), '');
   t.is((await merchantRuns('event list -q')).stdout.split('\n')[0]?.slice(0, 4), 'evt_');
+  t.is((await merchantRuns('app webhook get')).code, 3);
+  await merchantDone('app webhook set --url https://shop.example/hooks --types dispute.opened --secret-file hook.secret');
+  t.is(await merchantDone('app webhook get --fields url,enabled'), 'https://shop.example/hooks\ttrue');
+  await merchantDone('app webhook rotate --grace 1h -y --secret-file hook-2.secret');
+  t.not(await readFile(join(cwd, 'hook-2.secret'), 'utf8'), await readFile(join(cwd, 'hook.secret'), 'utf8'));
+  t.is(await merchantDone('app webhook deliveries -q'), '');
+  await merchantDone(`app webhook delete --confirm ${clientId}`);
+  t.is((await merchantRuns('app webhook get app_other')).code, 5);
   t.is((await merchantRuns('skillpay list')).code, 5, 'a scope that the application lacks');
   t.regex((await merchantRuns('skillpay list')).stderr, /adds the scope skillpay:call/);
   t.is((await merchantRuns('order timeline P1')).code, 5);

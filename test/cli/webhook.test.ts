@@ -162,6 +162,16 @@ test('a webhook without selected types shows all', async (t) => {
   t.deepEqual(JSON.parse((await at.payctl(['app', 'webhook', 'get', 'app_1', '--json'])).stdout).types, []);
 });
 
+test('an administrator names the application', async (t) => {
+  const at = await place(t);
+  for (const verb of ['get', 'test', 'deliveries', 'rotate', 'delete']) {
+    const { code, stderr } = await at.payctl(['app', 'webhook', verb]);
+    t.is(code, 2, verb);
+    t.regex(stderr, /Missing required argument 'client_id'/, verb);
+  }
+  t.deepEqual(at.api.seen, []);
+});
+
 interface Stand {
   at: Place;
   /** The deliveries of each application, oldest first. */

@@ -225,13 +225,13 @@ export const deliveryRow: Row = {
 };
 
 const webhookSamples: [RegExp, (request: Seen) => unknown][] = [
-  [/^\/api\/v1\/api-apps\/[^/]+\/webhook\/rotate-secret$/, () => ({ data: { ...webhookRow, secret: HOOK_SECRET } })],
+  [/\/webhook\/rotate-secret$/, () => ({ data: { ...webhookRow, secret: HOOK_SECRET } })],
   [
-    /^\/api\/v1\/api-apps\/[^/]+\/webhook\/test$/,
+    /\/webhook\/test$/,
     () => ({ data: { ...deliveryRow, target: 'test', type: 'webhook.test', state: 'delivered', lastStatus: 204 } }),
   ],
-  [/^\/api\/v1\/api-apps\/[^/]+\/webhook\/deliveries$/, () => listOf(deliveryRow)],
-  [/^\/api\/v1\/api-apps\/[^/]+\/webhook$/, ({ body }) => ({ data: { ...webhookRow, ...(body as Row | undefined) } })],
+  [/\/webhook\/deliveries$/, () => listOf(deliveryRow)],
+  [/^\/api\/(v1\/api-apps\/[^/]+|v2)\/webhook$/, ({ body }) => ({ data: { ...webhookRow, ...(body as Row | undefined) } })],
 ];
 
 /** A refund that waits for approval by a second administrator. */
@@ -424,7 +424,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v1\/events\/stream$/, () => 'stream'],
   [/^\/api\/v1\/live$/, () => 'live'],
   [/^\/api\/v1\/events$/, () => listOf(eventRow)],
-  [/^\/api\/v1\/events\//, () => ({ data: eventRow })],
+  [/^\/api\/v[12]\/events\//, () => ({ data: eventRow })],
   [/^\/api\/v1\/skillpay\/agent-pay\/test$/, () => ({ data: { ok: true, message: 'PAY_DATA_UNKNOWN' } })],
   [/^\/api\/v1\/skillpay\/agent-pay$/, () => ({ data: { project: 'default', mode: 'live', developerId: 'sh-1' } })],
   [/^\/api\/v1\/stats\/skillpay$/, () => listOf({ resource: 'weather', offered: 3, paid: 2 })],
