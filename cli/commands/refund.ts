@@ -41,7 +41,11 @@ const refund: Resource = {
     BY.project,
     ...period('requested after', 'requested before'),
   ],
-  own: { get: '/api/v2/payment/refunds' },
+  own: {
+    list: '/api/v2/payment/refunds',
+    get: '/api/v2/payment/refunds',
+    filters: ['status', 'orderNo', 'merchantRefundNo', 'createdFrom', 'createdTo'],
+  },
 };
 
 async function completeRefund(orderNo: string, body: Row, context: Context): Promise<Partial<Change>> {

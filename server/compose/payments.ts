@@ -42,7 +42,7 @@ import { exceptionRoutes } from '../routes/exceptions.ts';
 import { explainRoutes } from '../routes/explain.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } from '../routes/orders.ts';
-import { refundRoutes } from '../routes/refunds.ts';
+import { ownRefundRoutes, refundRoutes } from '../routes/refunds.ts';
 import type { Base, Part } from './base.ts';
 
 interface Needs extends Pick<
@@ -114,6 +114,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       ledgerCheckRoutes({ prove: checkLedger(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),
+      ownRefundRoutes(operations),
       ownDisputeRoutes(operations),
       notifyRoutes(operations),
       limitRoutes({ limitsOf: readLimits(ports) }),

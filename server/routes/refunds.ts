@@ -3,7 +3,7 @@ import { REFUND_STATUSES } from '../domain.ts';
 import { endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { PaymentOperations } from '../payments/operations.ts';
-import { requesterOf } from './schemas/audience.ts';
+import { forApplications, requesterOf } from './schemas/audience.ts';
 import { RESOLVE_REFUND_ERRORS, RETRY_REFUND_ERRORS } from './schemas/errors.ts';
 import { Code, Id, Paging, SafeText, TimeRange, pageOf } from './schemas/fields.ts';
 import { Refund, RefundPlaced } from './schemas/orders.ts';
@@ -21,6 +21,9 @@ const RefundsQuery = z.object({
   status: z.enum(REFUND_STATUSES).optional(),
   origin: z.enum(['merchant', 'admin', 'late', 'surplus', 'skillpay', 'channel', 'dispute']).optional(),
 });
+
+const { clientId: _clientId, project: _project, ...ownFilters } = RefundsQuery.shape;
+const OwnRefundsQuery = z.object(ownFilters);
 
 const ResolveRefundRequest = z
   .object({
@@ -136,6 +139,32 @@ export function refundRoutes(operations: PaymentOperations): RouteGroup {
       },
       ({ params, body, caller, request }) =>
         operations.resolveRefund(requesterOf(caller, request), params.refundNo, body.action, body.reason),
+    ),
+  );
+  return router;
+}
+
+const own = forApplications('/api/v2/payment/refunds', 'payment:read');
+
+/** Routes for applications: list the refunds of their own orders. */
+export function ownRefundRoutes(operations: Pick<PaymentOperations, 'refunds'>): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v2/payment/refunds:
+   *   get:
+   *     tags: [Payments]
+   *     operationId: listOwnRefunds
+   *     summary: List the refunds of own orders
+   *     description: Newest first. Contains also the refunds that administrators, the service or the channel made; `origin` tells them apart.
+   */
+  router.get(
+    own.prefix,
+    endpoint(
+      { auth: own.read, query: OwnRefundsQuery, returns: Refund, list: true },
+      async ({ query: { limit, cursor, ...filter }, caller: { clientId } }) =>
+        pageOf(await operations.refunds({ ...filter, clientId }, cursor, limit)),
     ),
   );
   return router;

@@ -325,6 +325,10 @@ const MERCHANT_CASES: typeof CASES = [
     { orderNo: 'P1', refundAmount: '40.00', reason: 'damaged', merchantRefundNo: 'm-1' },
   ],
   ['refund get R1', 'GET /api/v2/payment/refunds/R1'],
+  [
+    'refund list --status failed --order P1 --merchant-refund-no m-1 --since 2026-11-01 --limit 5',
+    'GET /api/v2/payment/refunds?status=failed&orderNo=P1&merchantRefundNo=m-1&createdFrom=2026-11-01T00:00:00.000Z&limit=5',
+  ],
   ['dispute list --status lost --order P1', 'GET /api/v2/payment/disputes?status=lost&orderNo=P1'],
   ['dispute get D1', 'GET /api/v2/payment/disputes/D1'],
   ['event list --types order.paid --after 6', 'GET /api/v2/events?types=order.paid&after=6'],
@@ -427,6 +431,7 @@ for (const command of leaves(program).filter((leaf) => loginOf(leaf) === 'admini
 for (const line of [
   'order list --app app_1',
   'order list --project eu',
+  'refund list --app app_1',
   'event listen --app app_1',
   'event resend --failed --since 1h --app app_1',
   'event resend --failed --since 1h --project eu',

@@ -148,6 +148,7 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   t.is(await merchantDone('order list --status paid -q'), orderNo);
   const refundNo = await merchantDone(`refund create ${orderNo} --amount 2.50 -y -q`);
   t.is(await merchantDone(`refund get ${refundNo} --fields refundAmount`), '2.5');
+  t.is(await merchantDone(`refund list --order ${orderNo} -q`), refundNo);
   t.is((await merchantRuns(`order close ${orderNo} -y`)).code, 6);
   t.is(await merchantDone('dispute list -q'), '');
   t.is((await merchantRuns('event list -q')).stdout.split('\n')[0]?.slice(0, 4), 'evt_');

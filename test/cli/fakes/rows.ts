@@ -312,6 +312,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   [/^\/api\/v2\/payment\/orders$/, () => listOf(orderRow)],
   [/^\/api\/v2\/payment\/(query|close|capture)\//, () => ({ data: orderRow })],
   [/^\/api\/v2\/payment\/refund$/, () => ({ data: refundRow }), true],
+  [/^\/api\/v2\/payment\/refunds$/, () => listOf(refundRow)],
   [/^\/api\/v2\/payment\/refunds\//, () => ({ data: refundRow })],
   [/^\/api\/v2\/payment\/disputes$/, () => listOf(disputeRow)],
   [/^\/api\/v2\/payment\/disputes\//, () => ({ data: disputeRow })],
