@@ -157,7 +157,7 @@ export function ownRefundRoutes(operations: Pick<PaymentOperations, 'refunds'>):
    *     tags: [Payments]
    *     operationId: listOwnRefunds
    *     summary: List the refunds of own orders
-   *     description: Newest first. Contains also the refunds that administrators, the service or the channel made; `origin` tells them apart.
+   *     description: Newest first, with the refunds that administrators, the service or the channel made; `origin` tells them apart.
    */
   router.get(
     own.prefix,

@@ -427,6 +427,26 @@ test('administrators see in the event log which administrator issued a credentia
   t.deepEqual((await admin.call('GET', `${path}/webhook/deliveries`)).body.data, []);
 });
 
+test('granting webhook:write requires the password; the application then changes its webhook with its token', async (t) => {
+  const service = await startService(t, atLive);
+  const admin = await firstAdmin(service);
+  const shop = await service.merchant({ scopes: ['payment:read'] });
+  service.clock.advance(301);
+  const grant = () =>
+    admin.call('PUT', `/api/v1/api-apps/${shop.clientId}`, {
+      scopes: ['payment:read', 'webhook:read', 'webhook:write'],
+    });
+  refused(t, await grant(), 403, CODE);
+  refused(t, await shop.call('GET', '/api/v2/webhook'), 403, 'insufficient_scope');
+  t.is((await admin.call('POST', '/api/v1/me/confirm', { password })).status, 200);
+  t.is((await grant()).status, 200);
+  const own = await service.merchant({ scopes: ['webhook:write'] });
+  service.clock.advance(301);
+  t.is((await own.call('PUT', '/api/v2/webhook', { url: 'https://shop.example/told' })).status, 201);
+  t.is((await own.call('POST', '/api/v2/webhook/rotate-secret', {})).status, 200);
+  refused(t, await own.call('PUT', '/api/v2/webhook', { url: 'http://shop.example/told' }), 400, 'invalid_request');
+});
+
 test('loosening the limits of an application requires the password, and tightening them does not', async (t) => {
   const service = await startService(t, atLive);
   const admin = await firstAdmin(service);
