@@ -90,10 +90,9 @@ const TIMELINE: View = {
 };
 
 function defineTimeline(noun: Command, context: ContextOf): void {
-  const command = noun
-    .command('timeline')
+  const command = needs(noun.command('timeline'), 'any')
     .description(
-      'Show the history of an order: state changes, channel messages, exceptions, events and webhook deliveries.',
+      'Show the history of an order: state changes, exceptions, events, webhook deliveries, and for administrators channel messages.',
     )
     .argument('<orderNo>');
   examples(command, `payctl order timeline ${ORDER_NO}`, `payctl order timeline ${ORDER_NO} -o jsonl`).action(
@@ -101,8 +100,9 @@ function defineTimeline(noun: Command, context: ContextOf): void {
   );
 }
 
-function runTimeline(context: Context, orderNo: string): Promise<void> {
-  return printList(context, `${rowPath(order, orderNo)}/timeline`, {}, TIMELINE, {});
+async function runTimeline(context: Context, orderNo: string): Promise<void> {
+  const own = (await context.application()) && `/api/v2/payment/orders/${segment(orderNo)}`;
+  return printList(context, `${own ?? rowPath(order, orderNo)}/timeline`, {}, TIMELINE, {});
 }
 
 /** Adds the subcommands of `payctl order`. */

@@ -291,6 +291,25 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
 
   /**
    * @openapi
+   * /api/v2/payment/orders/{orderNo}/timeline:
+   *   get:
+   *     tags: [Payments]
+   *     operationId: getOwnTimeline
+   *     summary: Get the timeline of an order
+   *     description: >-
+   *       State changes of the order and its refunds, exceptions, events and webhook deliveries, oldest first. The messages of the
+   *       channel are left out.
+   */
+  router.get(
+    '/orders/:orderNo/timeline',
+    endpoint(
+      { auth: ownOrder.read, params: OrderParams, returns: z.array(TimelineEntry) },
+      ({ params, caller, request: facts }) => ports.timeline(requesterOf(caller, facts), params.orderNo),
+    ),
+  );
+
+  /**
+   * @openapi
    * /api/v2/payment/refunds/{refundNo}:
    *   get:
    *     tags: [Payments]

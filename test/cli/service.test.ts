@@ -162,7 +162,8 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   t.is((await merchantRuns('app webhook get app_other')).code, 5);
   t.is((await merchantRuns('skillpay list')).code, 5, 'a scope that the application lacks');
   t.regex((await merchantRuns('skillpay list')).stderr, /adds the scope skillpay:call/);
-  t.is((await merchantRuns('order timeline P1')).code, 5);
+  t.regex(await merchantDone(`order timeline ${orderNo}`), /pending → paid/);
+  t.is((await merchantRuns('order sync P1')).code, 5);
   await merchantDone('logout');
   t.is((await merchantRuns('whoami')).code, 4);
   t.is(await stop(), 0);

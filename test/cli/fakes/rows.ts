@@ -385,7 +385,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
     }),
   ],
   [/^\/api\/v1\/orders\/export$/, () => 'orderNo\n'],
-  [/^\/api\/v1\/orders\/[^/]+\/timeline$/, () => listOf(stepRow)],
+  [/\/orders\/[^/]+\/timeline$/, () => listOf(stepRow)],
   [
     /^\/api\/v1\/orders\/[^/]+\/refunds$/,
     ({ body }) => ({ data: { ...refundRow, refundAmount: Number((body as Row)['refundAmount']) } }),

@@ -326,6 +326,7 @@ test.serial('an order of another application is 404 at every operation', async (
   const refund = { orderNo, refundAmount: 1 };
   const { refundNo } = (await shop.call('POST', '/api/v2/payment/refund', refund)).body.data;
   refused(t, await stranger.call('GET', `/api/v2/payment/query/${orderNo}`), 404, 'not_found');
+  refused(t, await stranger.call('GET', `/api/v2/payment/orders/${orderNo}/timeline`), 404, 'not_found');
   refused(t, await stranger.call('POST', `/api/v2/payment/close/${orderNo}`), 404, 'not_found');
   refused(t, await stranger.call('POST', `/api/v2/payment/capture/${orderNo}`), 404, 'not_found');
   refused(t, await stranger.call('GET', `/api/v2/payment/refunds/${refundNo}`), 404, 'not_found');
@@ -361,6 +362,36 @@ test.serial('own orders are filtered by number, status, payer and time', async (
     t.deepEqual(await numbers(query), [orderNo], query);
   for (const query of ['merchantOrderNo=cart-3', 'status=paid', 'userId=bob', 'createdTo=2020-01-01T00:00:00Z'])
     t.deepEqual(await numbers(query), [], query);
+});
+
+test.serial('the timeline of an own order has no message of the channel and no name of an administrator', async (t) => {
+  const { shop, paid } = await openMarket(file);
+  await shop.call('PUT', '/api/v2/webhook', { url: 'https://hidden.example/hooks' });
+  const orderNo = await paid();
+  const refund = await admin('POST', `/api/v1/orders/${orderNo}/refunds`, { refundAmount: 4, reason: 'Broken cup' });
+  await service.app.messages.flush();
+  const whole = JSON.stringify((await admin('GET', `/api/v1/orders/${orderNo}/timeline`)).body);
+  const { status, body } = await shop.call('GET', `/api/v2/payment/orders/${orderNo}/timeline`);
+  t.is(status, 200);
+  const told = JSON.stringify(body);
+  for (const word of ['admin:', 'hidden.example', '"message"', '"outcome"', '"requestId"', '"actor"']) {
+    t.true(whole.includes(word), word);
+    t.false(told.includes(word), word);
+  }
+  const entries = body.data as { at: string; kind: string; summary: string; detail: Record<string, unknown> }[];
+  const moves = entries.filter(({ kind }) => kind === 'move');
+  t.deepEqual(
+    moves.slice(0, 3).map(({ detail }) => detail['toState']),
+    ['created', 'pending', 'paid'],
+  );
+  t.deepEqual(Object.keys(moves[0]!.detail), ['refundNo', 'fromState', 'toState', 'cause']);
+  t.true(moves.some(({ detail }) => detail['refundNo'] === refund.body.data.refundNo));
+  t.true(entries.some(({ kind, detail }) => kind === 'event' && detail['type'] === 'order.paid'));
+  t.like(entries.find(({ kind }) => kind === 'delivery'), { summary: 'delivery pending', detail: { state: 'pending' } });
+  t.deepEqual(
+    entries.map(({ at }) => at),
+    entries.map(({ at }) => at).toSorted(),
+  );
 });
 
 test.serial('an invalid filter of the own orders is 400', async (t) => {
