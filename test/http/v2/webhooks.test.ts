@@ -21,7 +21,9 @@ const isSigned = (secret: string, { body, headers }: { body: string; headers: ob
 
 test.serial('an application sets its webhook, and only the answer that creates it shows the secret', async (t) => {
   const shop = await shopOf();
-  refused(t, await shop.call('GET', HOOK), 404, 'not_found');
+  const none = await shop.call('GET', HOOK);
+  refused(t, none, 404, 'not_found');
+  t.regex(none.body.hint, /payctl app webhook set/);
   const made = await shop.call('PUT', HOOK, { url: 'https://shop.example/hooks', types: ['order.paid'] });
   t.is(made.status, 201);
   t.regex(made.body.data.secret, /^whsec_/);
