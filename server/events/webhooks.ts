@@ -81,7 +81,14 @@ export function webhookOperations(ports: EventPorts) {
         const before = await tx.webhooks.lock({ clientId });
         if (!before || before.url === null) throw new NotFound('webhook');
         const at = now();
-        const row: WebhookRow = { ...before, url: null, types: [], enabled: false, disabledReason: null, updatedAt: at };
+        const row: WebhookRow = {
+          ...before,
+          url: null,
+          types: [],
+          enabled: false,
+          disabledReason: null,
+          updatedAt: at,
+        };
         await tx.webhooks.update({ clientId }, row);
         await cancelDeliveries(tx, clientId, at);
         await audit(tx, actor, 'webhook.delete', before, row);

@@ -182,9 +182,15 @@ export const CHINESE_OPERATIONS: Readonly<Record<string, Entry>> = {
     '退款',
     '对已支付的订单全额或部分退款；受理后返回 `pending`、`processing` 或 `succeeded`，即使渠道没有响应，服务也会自行完成退款。',
   ],
-  getOwnTimeline: ['查询订单时间线', '按时间顺序列出订单及其退款的状态变化、异常、事件和 Webhook 投递，不含与渠道的报文。'],
+  getOwnTimeline: [
+    '查询订单时间线',
+    '按时间顺序列出订单及其退款的状态变化、异常、事件和 Webhook 投递，不含与渠道的报文。',
+  ],
   listPayments: ['查询订单列表', '按时间倒序列出令牌所属应用的订单，不含退款明细。'],
-  listOwnRefunds: ['查询退款列表', '按时间倒序列出令牌所属应用订单的退款，包括由管理员、服务或渠道发起的退款，以 `origin` 区分。'],
+  listOwnRefunds: [
+    '查询退款列表',
+    '按时间倒序列出令牌所属应用订单的退款，包括由管理员、服务或渠道发起的退款，以 `origin` 区分。',
+  ],
   getRefund: ['查询退款', '返回一笔退款的当前状态。'],
   getPublicKeys: ['付款码与收据的公钥', '返回曾经使用过的全部公钥（JWKS，RFC 7517），用于验证付款码和收据的签名。'],
   getDidDocument: [

@@ -350,10 +350,7 @@ const MERCHANT_CASES: typeof CASES = [
     'POST /api/v2/webhook/rotate-secret',
     { graceSeconds: 3600, secret: HOOK_SECRET },
   ],
-  [
-    'app webhook deliveries --state failed --event evt_1',
-    'GET /api/v2/webhook/deliveries?state=failed&eventId=evt_1',
-  ],
+  ['app webhook deliveries --state failed --event evt_1', 'GET /api/v2/webhook/deliveries?state=failed&eventId=evt_1'],
   ['app webhook resend --event evt_1 -y', 'POST /api/v2/events/evt_1/resend'],
   ['app webhook resend app_1 --failed -y', 'POST /api/v2/events/evt_5f0c2b6e8a179d3f01935b2e/resend'],
   ['app webhook delete --confirm app_1', 'DELETE /api/v2/webhook'],

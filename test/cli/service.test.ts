@@ -153,7 +153,9 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   t.is(await merchantDone('dispute list -q'), '');
   t.is((await merchantRuns('event list -q')).stdout.split('\n')[0]?.slice(0, 4), 'evt_');
   t.is((await merchantRuns('app webhook get')).code, 3);
-  await merchantDone('app webhook set --url https://shop.example/hooks --types dispute.opened --secret-file hook.secret');
+  await merchantDone(
+    'app webhook set --url https://shop.example/hooks --types dispute.opened --secret-file hook.secret',
+  );
   t.is(await merchantDone('app webhook get --fields url,enabled'), 'https://shop.example/hooks\ttrue');
   await merchantDone('app webhook rotate --grace 1h -y --secret-file hook-2.secret');
   t.not(await readFile(join(cwd, 'hook-2.secret'), 'utf8'), await readFile(join(cwd, 'hook.secret'), 'utf8'));

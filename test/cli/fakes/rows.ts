@@ -231,7 +231,10 @@ const webhookSamples: [RegExp, (request: Seen) => unknown][] = [
     () => ({ data: { ...deliveryRow, target: 'test', type: 'webhook.test', state: 'delivered', lastStatus: 204 } }),
   ],
   [/\/webhook\/deliveries$/, () => listOf(deliveryRow)],
-  [/^\/api\/(v1\/api-apps\/[^/]+|v2)\/webhook$/, ({ body }) => ({ data: { ...webhookRow, ...(body as Row | undefined) } })],
+  [
+    /^\/api\/(v1\/api-apps\/[^/]+|v2)\/webhook$/,
+    ({ body }) => ({ data: { ...webhookRow, ...(body as Row | undefined) } }),
+  ],
 ];
 
 /** A refund that waits for approval by a second administrator. */

@@ -188,7 +188,9 @@ test('G15: an object of another owner is answered exactly like a missing one, wh
   }
   t.deepEqual(await fingerprints(service), before, 'nothing was changed');
   for (const [who, stranger] of Object.entries(strangers)) {
-    for (const path of ['payment/orders', 'payment/refunds', 'payment/disputes', 'events'].map((end) => `/api/v2/${end}`))
+    for (const path of ['payment/orders', 'payment/refunds', 'payment/disputes', 'events'].map(
+      (end) => `/api/v2/${end}`,
+    ))
       t.deepEqual((await stranger.call('GET', path)).body.data, [], `${path}, ${who}`);
     const filtered = await stranger.call('GET', '/api/v2/payment/orders?merchantOrderNo=mine-1');
     t.deepEqual(filtered.body.data, [], who);

@@ -288,7 +288,9 @@ test.serial('limits are set by currency, merged, shown in major units, audited, 
   const last = await put({ CNY: null });
   t.like(last, { code: 'invalid_request', errors: [{ pointer: '/limits/CNY', code: 'last_currency' }] });
   t.deepEqual((await put({ CNY: null, USD: { perDay: 1 } })).data.limits, { USD: { ...none, perDay: 1 } });
-  t.deepEqual((await put({ USD: null, CNY: { ordersPerHour: 60 } })).data.limits, { CNY: { ...none, ordersPerHour: 60 } });
+  t.deepEqual((await put({ USD: null, CNY: { ordersPerHour: 60 } })).data.limits, {
+    CNY: { ...none, ordersPerHour: 60 },
+  });
   t.is((await put(null)).data.limits, null);
   t.is((await put({ CNY: null })).data.limits, null, 'there is no limit to remove');
   await put({ CNY: { ordersPerHour: 60 } });

@@ -387,7 +387,10 @@ test.serial('the timeline of an own order has no message of the channel and no n
   t.deepEqual(Object.keys(moves[0]!.detail), ['refundNo', 'fromState', 'toState', 'cause']);
   t.true(moves.some(({ detail }) => detail['refundNo'] === refund.body.data.refundNo));
   t.true(entries.some(({ kind, detail }) => kind === 'event' && detail['type'] === 'order.paid'));
-  t.like(entries.find(({ kind }) => kind === 'delivery'), { summary: 'delivery pending', detail: { state: 'pending' } });
+  t.like(
+    entries.find(({ kind }) => kind === 'delivery'),
+    { summary: 'delivery pending', detail: { state: 'pending' } },
+  );
   t.deepEqual(
     entries.map(({ at }) => at),
     entries.map(({ at }) => at).toSorted(),

@@ -29,9 +29,14 @@ test.serial('an application lists the refunds of its orders, newest first, in pa
 test.serial('each filter of the own refunds finds only matching refunds', async (t) => {
   const { shop, paid } = await openMarket(file);
   const orderNo = await paid();
-  const { data } = (await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4, merchantRefundNo: 'm-1' })).body;
+  const { data } = (
+    await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 4, merchantRefundNo: 'm-1' })
+  ).body;
   const { refundNo } = data;
-  await until('the refund', async () => (await shop.call('GET', `${LIST}/${refundNo}`)).body.data.status === 'succeeded');
+  await until(
+    'the refund',
+    async () => (await shop.call('GET', `${LIST}/${refundNo}`)).body.data.status === 'succeeded',
+  );
   const found = async (query: string) => numbersOf(await shop.call('GET', `${LIST}?${query}`));
   const nobodys = 'P20300101000000ABCDEFGHJK';
   for (const query of [`refundNo=${refundNo}`, `orderNo=${orderNo}`, 'merchantRefundNo=m-1', 'status=succeeded'])

@@ -117,8 +117,7 @@ test.serial('an application reaches its own webhook only', async (t) => {
     t.is((await shop.call('PUT', HOOK, { url: `https://shop-${n}.example/hooks` })).status, 201);
   const [first, ...others] = shops;
   const { store } = file.service.app;
-  const theirs = () =>
-    Promise.all(others.map(({ clientId }) => store.read((tx) => tx.webhooks.find({ clientId }))));
+  const theirs = () => Promise.all(others.map(({ clientId }) => store.read((tx) => tx.webhooks.find({ clientId }))));
   const before = await theirs();
   t.deepEqual(
     before.map((row) => row?.url),
