@@ -226,7 +226,9 @@ export const paymentWords: Glossary = {
   SkillOrder: { successor: ['Number of the order that replaced this one after it ended unpaid; null = none.', null] },
   'Webhook WebhookInput': { types: ['Event types that are sent.', ['order.paid']] },
   WechatOptions: { deviceId: ['Number of the device that takes the payment.', 'till-1'] },
-  'acceptDispute putUser putUserOfProject resolveException setWebhook': { data: ['The result of the operation.'] },
+  'acceptDispute putUser putUserOfProject resolveException setOwnWebhook setWebhook': {
+    data: ['The result of the operation.'],
+  },
   query: {
     cancelled: ['Whether the payer returned without paying; `1` = yes.', '1'],
     format: ['`csv` or `ndjson`.', 'csv'],
