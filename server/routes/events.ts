@@ -328,6 +328,8 @@ export function ownEventRoutes({ events, resend }: Pick<EventConsole, 'events' |
    *     description: >-
    *       Sends the event again, with the same ID, to the `notifyUrl` of the order or to the webhook. A pending delivery is sent
    *       immediately.
+   *     parameters:
+   *       - { name: id, in: path, example: evt_5f0c2b6e8a179d3f01935b2e }
    */
   router.post(
     '/api/v2/events/:id/resend',

@@ -299,6 +299,8 @@ export function paymentRoutes(ports: PaymentPorts): RouteGroup {
    *     description: >-
    *       State changes of the order and its refunds, exceptions, events and webhook deliveries, oldest first. The messages of the
    *       channel are left out.
+   *     parameters:
+   *       - { name: orderNo, in: path, example: P20300131080000ABCDEFGHJK }
    */
   router.get(
     '/orders/:orderNo/timeline',
