@@ -1,11 +1,13 @@
 import { z } from 'zod';
-import { endpoint } from '../http/endpoint.ts';
+import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import type { Explanation } from '../payments/explain/explain.ts';
 import type { Requester } from '../payments/ports.ts';
+import type { Language } from '../pages/language.ts';
 import { requesterOf } from './schemas/audience.ts';
 import { RefusedNotices, presentRefused } from './schemas/credentials.ts';
 import { Id, Timestamp } from './schemas/fields.ts';
+import { languageHeaders, pageLanguage } from './schemas/language.ts';
 
 const NextStep = z
   .object({
@@ -75,7 +77,7 @@ const OrderExplanation = z
 export function explainRoutes({
   explain,
 }: {
-  explain: (requester: Requester, orderNo: string) => Promise<Explanation>;
+  explain: (requester: Requester, orderNo: string, language: Language) => Promise<Explanation>;
 }): RouteGroup {
   const router = routeGroup();
 
@@ -88,7 +90,8 @@ export function explainRoutes({
    *     summary: Explain the state of an order
    *     description: >-
    *       The reason for the state of the order, the next automatic step and its time. Based on stored data only; the channel is not
-   *       queried. Amounts are in minor units.
+   *       queried. Amounts are in minor units. The texts are in Chinese if the header Accept-Language prefers `zh`, otherwise in
+   *       English.
    */
   router.get(
     '/api/v1/orders/:orderNo/explain',
@@ -99,8 +102,10 @@ export function explainRoutes({
         returns: OrderExplanation,
       },
       async ({ params, caller, request }) => {
-        const { refusedNotices, ...explained } = await explain(requesterOf(caller, request), params.orderNo);
-        return { ...explained, refusedNotices: presentRefused(refusedNotices) };
+        const language = pageLanguage(undefined, request);
+        const { refusedNotices, ...explained } = await explain(requesterOf(caller, request), params.orderNo, language);
+        const data = { ...explained, refusedNotices: presentRefused(refusedNotices) };
+        return new Reply({ data, headers: languageHeaders(language) });
       },
     ),
   );

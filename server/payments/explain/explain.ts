@@ -8,7 +8,7 @@ import { refusedOf, type ShownRefusal } from '../notification-refusal.ts';
 import type { Requester, Ports } from '../ports.ts';
 import { findOrder, refundStatusOf, statusOf } from '../view.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
-import { isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
+import { type Words, isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
 import { refundableOf } from '../core/transitions.ts';
 
 interface NextStep {
@@ -68,10 +68,13 @@ interface Explained {
   refused?: ShownRefusal | null;
 }
 
+/** The languages of the texts. Codes and commands are the same in both. */
+type Language = keyof Words;
+
 /** Creates the function that explains an order from the stored rows; the channel is not queried. */
 export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
   const { store, now, channels, simulated } = ports;
-  return async (requester: Requester, orderNo: string): Promise<Explanation> => {
+  return async (requester: Requester, orderNo: string, language: Language): Promise<Explanation> => {
     const read = await store.read(async (tx) => {
       const order = await findOrder(tx, orderNo, requester.owner);
       const { project, payWay } = order;
@@ -87,27 +90,26 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
         refused: state ? refusedOf(channels.kindOf(payWay), state, now()) : null,
       };
     });
-    return explain(read, now(), simulated);
+    return explain(read, { now: now(), simulated, language });
   };
 }
 
 function explain(
   { order, refunds, exceptions, sibling, facts, lines = [], differences = [], refused = null }: Explained,
-  now: Date,
-  simulated: boolean,
+  { now, simulated, language }: { now: Date; simulated: boolean; language: Language },
 ): Explanation {
   const situation = situationOf({ order, exceptions, now, simulated, sibling });
   const refundSteps = refunds.map((refund) =>
-    explainRefund(order, refund, { facts, twice: exceptions.find((one) => isPaidTwice(one, refund)) }, now),
+    explainRefund(order, refund, { facts, twice: exceptions.find((one) => isPaidTwice(one, refund)) }, now, language),
   );
   const soonest = refundSteps.map(({ next }) => next).find((next) => next !== null) ?? null;
   return {
     orderNo: order.orderNo,
     status: statusOf(order),
     situation: situation.code,
-    reason: situation.reason,
-    next: situation.next ? (stepOf(situation.next, order, now) ?? soonest) : null,
-    fix: situation.fix ?? null,
+    reason: situation.reason[language],
+    next: situation.next ? (stepOf(situation.next[language], order, now) ?? soonest) : null,
+    fix: fixIn(language, situation.fix),
     askedBy: order.clientId,
     expiresAt: order.expiresAt.toISOString(),
     equation: {
@@ -148,6 +150,7 @@ function explainRefund(
   refund: RefundRow,
   { facts, twice }: { facts: RefundFacts; twice: OrderExceptionRow | undefined },
   now: Date,
+  language: Language,
 ): Explanation['refunds'][number] {
   const canRetry = !('refuse' in decideRefund(order, refund, { command: 'retry', facts }, now));
   const situation = twice ? paidTwice(twice) : refundSituation(refund, now, canRetry);
@@ -156,10 +159,14 @@ function explainRefund(
     amountMinor: Number(refund.amount),
     status: refundStatusOf(refund),
     situation: situation.code,
-    reason: situation.reason,
-    next: situation.next ? stepOf(situation.next, refund, now) : null,
-    fix: situation.fix ?? null,
+    reason: situation.reason[language],
+    next: situation.next ? stepOf(situation.next[language], refund, now) : null,
+    fix: fixIn(language, situation.fix),
   };
+}
+
+function fixIn(language: Language, fix: string | Words | undefined): string | null {
+  return typeof fix === 'object' ? fix[language] : (fix ?? null);
 }
 
 /** While a job is working on the row (`leasedUntil`), the step counts as running. */

@@ -1,4 +1,4 @@
-import { CHANNELS } from '../../domain.ts';
+import { CHANNELS, type CloseReason } from '../../domain.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
 import { MOST_APPROVALS_ASKED, decideOrder } from '../core/decide-order.ts';
@@ -6,17 +6,37 @@ import { isExternal } from '../core/open-refund.ts';
 import { type NextRefundStep, type NextStep, endOf, nextRefundStep, nextStep } from '../core/plan.ts';
 import { majorText } from '../../money.ts';
 
+/** One text in both languages. */
+export interface Words {
+  en: string;
+  zh: string;
+}
+
 /** Texts for PayPal's `status_details.reason` of a pending capture (Payments API v2). */
-const HELD_WORDS: Readonly<Record<string, string>> = {
-  ECHECK: "The payer's eCheck has not cleared yet",
-  TRANSACTION_APPROVED_AWAITING_FUNDING: 'The payer still has to send the money to the channel',
-  INTERNATIONAL_WITHDRAWAL: "The payment waits until it is accepted or denied in the merchant's account",
-  RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION:
-    "The payment waits until it is accepted or denied in the merchant's account, whose settings ask for that, for example because of its currency",
-  UNILATERAL: "The payment waits until the merchant's account is open, with a confirmed email address",
-  VERIFICATION_REQUIRED: "The payment waits until the merchant's account is verified",
-  BUYER_COMPLAINT: 'The payer has complained about the payment',
-  CHARGEBACK: 'The payer has taken the money back at the bank',
+const HELD_WORDS: Readonly<Record<string, Words>> = {
+  ECHECK: { en: "The payer's eCheck has not cleared yet", zh: '付款人的电子支票（eCheck）尚未兑付' },
+  TRANSACTION_APPROVED_AWAITING_FUNDING: {
+    en: 'The payer still has to send the money to the channel',
+    zh: '付款人尚未把款项付给渠道',
+  },
+  INTERNATIONAL_WITHDRAWAL: {
+    en: "The payment waits until it is accepted or denied in the merchant's account",
+    zh: '款项等待在商户账户中接受或拒绝',
+  },
+  RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION: {
+    en: "The payment waits until it is accepted or denied in the merchant's account, whose settings ask for that, for example because of its currency",
+    zh: '款项等待在商户账户中接受或拒绝：账户设置要求人工处理，例如因为币种',
+  },
+  UNILATERAL: {
+    en: "The payment waits until the merchant's account is open, with a confirmed email address",
+    zh: '款项等待商户账户开通并确认邮箱地址',
+  },
+  VERIFICATION_REQUIRED: {
+    en: "The payment waits until the merchant's account is verified",
+    zh: '款项等待商户账户通过认证',
+  },
+  BUYER_COMPLAINT: { en: 'The payer has complained about the payment', zh: '付款人已投诉该笔支付' },
+  CHARGEBACK: { en: 'The payer has taken the money back at the bank', zh: '付款人已通过银行撤回款项（拒付）' },
 };
 
 interface Scene {
@@ -31,11 +51,11 @@ interface Scene {
 
 interface Situation {
   code: string;
-  reason: string;
+  reason: Words;
   /** The automatic step at the order's next check; absent = none. */
-  next?: string;
-  /** The command to run, if the operator must act. */
-  fix?: string;
+  next?: Words;
+  /** The command to run, if the operator must act. A command is the same in both languages. */
+  fix?: string | Words;
 }
 
 /** Explains an order: by the exception that blocks the order, otherwise by the next automatic step. */
@@ -44,8 +64,10 @@ export function situationOf(scene: Scene): Situation {
   if (order.mode === 'simulator' && !simulated)
     return {
       code: 'frozen',
-      reason:
-        'This is a simulator order, and the simulator is off, so the order is frozen. It continues when the setting Debug is true, or, in the environment staging, when Simulator.Url is set.',
+      reason: {
+        en: 'This is a simulator order, and the simulator is off, so the order is frozen. It continues when the setting Debug is true, or, in the environment staging, when Simulator.Url is set.',
+        zh: '这是模拟器订单，而模拟器已关闭，因此订单被冻结。将配置 Debug 设为 true，或在 staging 环境中设置 Simulator.Url 后，订单继续处理。',
+      },
     };
   return blocked(scene) ?? STEPS[nextStep(order, now)](scene);
 }
@@ -53,26 +75,38 @@ export function situationOf(scene: Scene): Situation {
 function blocked(scene: Scene): Situation | undefined {
   const { order } = scene;
   const mismatch = openOf(scene, 'amount_mismatch');
-  if (mismatch)
+  if (mismatch) {
+    const [got, due] = [received(mismatch, order), money(order.amount, order.currency)];
     return {
       code: 'amount_mismatch',
-      reason: `The channel received ${received(mismatch, order)}, but the order amount is ${money(order.amount, order.currency)}. A payment of a different amount never settles an order.`,
+      reason: {
+        en: `The channel received ${got}, but the order amount is ${due}. A payment of a different amount never settles an order.`,
+        zh: `渠道收到 ${got}，而订单金额为 ${due}。金额不符的付款不会使订单变为已支付。`,
+      },
       fix: `payctl exception resolve ${mismatch.id} --action refund --reason …`,
     };
+  }
   const anothers = order.paid === 0n ? openOf(scene, 'payment_of_another_order') : undefined;
-  if (anothers)
+  if (anothers) {
+    const owner = String(anothers.detail?.['owner']);
     return {
       code: 'payment_of_another_order',
-      reason: `The channel reports the payment ${anothers.dedupe}, which already belongs to the order ${String(anothers.detail?.['owner'])}. One payment settles one order.`,
-      next: 'the channel is queried again',
+      reason: {
+        en: `The channel reports the payment ${anothers.dedupe}, which already belongs to the order ${owner}. One payment settles one order.`,
+        zh: `渠道上报的支付交易号 ${anothers.dedupe} 已属于订单 ${owner}。一笔支付只能支付一笔订单。`,
+      },
+      next: { en: 'the channel is queried again', zh: '再次向渠道查单' },
       fix: `payctl exception resolve ${anothers.id} --action acknowledge --reason …`,
     };
+  }
   const unexplained = openOf(scene, 'refund_unexplained');
   if (unexplained)
     return {
       code: 'refund_unexplained',
-      reason:
-        'The channel reports a refund that this service did not make. New refunds are blocked until the exception is resolved.',
+      reason: {
+        en: 'The channel reports a refund that this service did not make. New refunds are blocked until the exception is resolved.',
+        zh: '渠道上报了一笔并非由本服务发起的退款。异常处理完毕之前，该订单不能继续退款。',
+      },
       fix: `payctl exception resolve ${unexplained.id} --action acknowledge --reason …`,
     };
   return undefined;
@@ -83,20 +117,33 @@ const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
   look_for_late_money: ended,
   await_capture: () => ({
     code: 'capture_running',
-    reason: 'The payer approved; the capture is in progress.',
-    next: 'if there is no response, the channel is queried for the capture',
+    reason: { en: 'The payer approved; the capture is in progress.', zh: '付款人已授权，正在扣款。' },
+    next: {
+      en: 'if there is no response, the channel is queried for the capture',
+      zh: '如果没有响应，则向渠道查询扣款结果',
+    },
   }),
-  capture: () => ({ code: 'capture_running', reason: 'The payer approved.', next: 'the money is captured' }),
+  capture: () => ({
+    code: 'capture_running',
+    reason: { en: 'The payer approved.', zh: '付款人已授权。' },
+    next: { en: 'the money is captured', zh: '扣款' },
+  }),
   settle_capture: () => ({
     code: 'capture_unknown',
-    reason: 'The capture was sent but its response was lost; it may or may not have succeeded.',
-    next: 'the channel is queried before any retry',
+    reason: {
+      en: 'The capture was sent but its response was lost; it may or may not have succeeded.',
+      zh: '扣款请求已发出，但没有收到响应，结果未知。',
+    },
+    next: { en: 'the channel is queried before any retry', zh: '先向渠道查询结果，再决定是否重试' },
   }),
   await_review: held,
   expire: () => ({
     code: 'expiring',
-    reason: 'The order has expired.',
-    next: 'the channel is queried a last time, then the order is closed there',
+    reason: { en: 'The order has expired.', zh: '订单已过期。' },
+    next: {
+      en: 'the channel is queried a last time, then the order is closed there',
+      zh: '最后一次向渠道查单，然后在渠道关闭订单',
+    },
   }),
   ask: ({ order }) => (order.state === 'created' ? unplaced(order) : (declined(order) ?? waiting(order))),
   close: closing,
@@ -107,12 +154,18 @@ const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
 function held(scene: Scene): Situation {
   const { captureReason } = scene.order;
   const listed = openOf(scene, 'capture_held');
-  const words = (captureReason && HELD_WORDS[captureReason]) ?? 'The channel is reviewing the payment';
-  const named = captureReason ? ` (${captureReason})` : '';
+  const words = (captureReason && HELD_WORDS[captureReason]) || {
+    en: 'The channel is reviewing the payment',
+    zh: '渠道正在审核该笔支付',
+  };
+  const named = captureReason ? { en: ` (${captureReason})`, zh: `（${captureReason}）` } : { en: '', zh: '' };
   return {
     code: listed ? 'capture_held' : 'capture_pending',
-    reason: `${words}${named}. The order does not expire while the payment is pending at the channel.`,
-    next: 'the channel is queried for the result',
+    reason: {
+      en: `${words.en}${named.en}. The order does not expire while the payment is pending at the channel.`,
+      zh: `${words.zh}${named.zh}。支付在渠道待定期间，订单不会过期。`,
+    },
+    next: { en: 'the channel is queried for the result', zh: '向渠道查询结果' },
     ...(listed ? { fix: `payctl exception resolve ${listed.id} --action close --reason …` } : {}),
   };
 }
@@ -120,14 +173,20 @@ function held(scene: Scene): Situation {
 /** The channel refused a capture and the payer can choose another payment method; undefined in any other case. */
 function declined({ approvalsAsked, captureReason, approvalAskedAt }: OrderRow): Situation | undefined {
   if (approvalsAsked === 0 || captureReason === null) return undefined;
-  const left = MOST_APPROVALS_ASKED - approvalsAsked;
+  const isLast = MOST_APPROVALS_ASKED - approvalsAsked <= 0;
   return {
     code: 'payer_must_act',
-    reason: `The channel refused the payer's payment method (${captureReason}); nothing was charged. The payer has to choose another one at the channel${left > 0 ? '' : ', for the last time'}.`,
+    reason: {
+      en: `The channel refused the payer's payment method (${captureReason}); nothing was charged. The payer has to choose another one at the channel${isLast ? ', for the last time' : ''}.`,
+      zh: `渠道拒绝了付款人的付款方式（${captureReason}），没有扣款。付款人须在渠道页面${isLast ? '最后一次' : ''}改选其他付款方式。`,
+    },
     next:
       approvalAskedAt === null
-        ? 'the channel is queried for the approval'
-        : 'the money is captured once the payer has approved again; otherwise the order expires',
+        ? { en: 'the channel is queried for the approval', zh: '向渠道查询付款人是否已授权' }
+        : {
+            en: 'the money is captured once the payer has approved again; otherwise the order expires',
+            zh: '付款人重新授权后扣款；否则订单到期关闭',
+          },
   };
 }
 
@@ -135,79 +194,146 @@ function waiting({ scene }: OrderRow): Situation {
   if (scene === 'code')
     return {
       code: 'waiting_for_payer',
-      reason: 'The code of the payer was scanned; the payer has to confirm the payment on the phone.',
-      next: 'the channel is queried for the payment; at the expiry the payment is cancelled',
+      reason: {
+        en: 'The code of the payer was scanned; the payer has to confirm the payment on the phone.',
+        zh: '已扫付款人的付款码，等待付款人在手机上确认。',
+      },
+      next: {
+        en: 'the channel is queried for the payment; at the expiry the payment is cancelled',
+        zh: '向渠道查单；到期仍未支付则撤销',
+      },
     };
   return {
     code: 'waiting_for_payer',
-    reason: 'The order was created at the channel and is waiting for the payer.',
-    next: 'the channel is queried for the payment',
+    reason: {
+      en: 'The order was created at the channel and is waiting for the payer.',
+      zh: '订单已在渠道创建，等待付款人付款。',
+    },
+    next: { en: 'the channel is queried for the payment', zh: '向渠道查单' },
   };
 }
 
 function unplaced({ placeTries }: OrderRow): Situation {
   return {
     code: 'place_unknown',
-    reason: `The create request was sent ${placeTries === 1 ? 'once' : `${placeTries} times`}, and no response gave the payer a way to pay. The payer cannot pay until the merchant retries the request.`,
-    next: 'the channel is queried for the order',
-    fix: 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
+    reason: {
+      en: `The create request was sent ${placeTries === 1 ? 'once' : `${placeTries} times`}, and no response gave the payer a way to pay. The payer cannot pay until the merchant retries the request.`,
+      zh: `下单请求已发送 ${placeTries} 次，但没有收到可供付款的响应。商户重试请求之前，付款人无法付款。`,
+    },
+    next: { en: 'the channel is queried for the order', zh: '向渠道查单' },
+    fix: {
+      en: 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
+      zh: '用相同的 Idempotency-Key 或 merchantOrderNo 重新发送下单请求',
+    },
   };
 }
+
+const CLOSED_BY: Readonly<Record<CloseReason, string>> = {
+  merchant: '商户关闭',
+  admin: '管理员关闭',
+  expired: '过期',
+  channel: '渠道关闭',
+  payer: '付款人改选其他渠道',
+};
 
 function closing(scene: Scene): Situation {
   const { order, now } = scene;
   if (order.reverseDoubtAt !== null)
     return {
       code: 'closing_unanswered',
-      reason:
-        "A close of the in-store order (payer's code) was sent, and its response is pending or was lost. The close returns a payment to the payer, so a payment that is reported before the response does not count.",
-      next: 'the close is sent again until the channel answers; then the order is closed, and a payment is refunded',
+      reason: {
+        en: "A close of the in-store order (payer's code) was sent, and its response is pending or was lost. The close returns a payment to the payer, so a payment that is reported before the response does not count.",
+        zh: '付款码订单的撤销请求已发出，尚未收到响应，或响应已丢失。撤销会把款项退还付款人，因此在得到响应之前上报的付款不计入。',
+      },
+      next: {
+        en: 'the close is sent again until the channel answers; then the order is closed, and a payment is refunded',
+        zh: '重复发送撤销请求，直到渠道答复；之后订单关闭，已付款项退还',
+      },
     };
-  if (CHANNELS[order.payWay].createsOnScan && order.scene !== 'code' && now < endOf(order))
+  if (CHANNELS[order.payWay].createsOnScan && order.scene !== 'code' && now < endOf(order)) {
+    const { name } = CHANNELS[order.payWay];
     return {
       code: 'closing_unscanned',
-      reason: `A close was requested, but ${CHANNELS[order.payWay].name.en} creates the trade only when the QR code is scanned, so the order cannot be closed yet. The payer can pay until the code expires.`,
-      next: 'the close is retried; after the expiry, two "does not exist" responses one minute apart close the order',
+      reason: {
+        en: `A close was requested, but ${name.en} creates the trade only when the QR code is scanned, so the order cannot be closed yet. The payer can pay until the code expires.`,
+        zh: `已请求关闭订单，但${name.zh}在付款人扫码后才创建交易，因此暂时无法关闭。二维码过期之前，付款人仍可付款。`,
+      },
+      next: {
+        en: 'the close is retried; after the expiry, two "does not exist" responses one minute apart close the order',
+        zh: '重试关闭；过期之后，渠道间隔一分钟两次答复“交易不存在”即关闭订单',
+      },
     };
+  }
+  const later = ifPaidNow(scene);
+  const reason = order.closeReason ?? 'merchant';
   return {
     code: 'closing',
-    reason: `A close was requested (${order.closeReason ?? 'merchant'}); the channel has not confirmed it yet. ${ifPaidNow(scene)}`,
-    next: 'the close is retried',
+    reason: {
+      en: `A close was requested (${reason}); the channel has not confirmed it yet. ${later.en}`,
+      zh: `已请求关闭订单（${CLOSED_BY[reason]}），渠道尚未确认。${later.zh}`,
+    },
+    next: { en: 'the close is retried', zh: '重试关闭' },
   };
 }
 
 function ended(scene: Scene): Situation {
   const { order } = scene;
   if (order.paid > 0n) return returned(scene);
-  const next = 'the channel is queried once more for a late payment';
+  const next = { en: 'the channel is queried once more for a late payment', zh: '再次向渠道查询是否有逾期付款' };
   const refusal = [order.failureCode, order.failureMessage].filter(Boolean).join(' ');
+  const later = ifPaidNow(scene);
   if (order.state === 'failed')
-    return { code: 'refused', reason: `The channel refused the order: ${refusal}. ${ifPaidNow(scene)}`, next };
-  const why = {
-    merchant: 'The merchant closed it.',
-    admin: 'An administrator closed it.',
-    payer: 'The payer chose another channel.',
-    expired: 'The order expired without a payment.',
-    channel: refusal === '' ? 'The channel closed it.' : `The channel refused the payment for good: ${refusal}.`,
+    return {
+      code: 'refused',
+      reason: {
+        en: `The channel refused the order: ${refusal}. ${later.en}`,
+        zh: `渠道拒绝了该订单：${refusal}。${later.zh}`,
+      },
+      next,
+    };
+  const why: Words = {
+    merchant: { en: 'The merchant closed it.', zh: '订单由商户关闭。' },
+    admin: { en: 'An administrator closed it.', zh: '订单由管理员关闭。' },
+    payer: { en: 'The payer chose another channel.', zh: '付款人改选了其他渠道。' },
+    expired: { en: 'The order expired without a payment.', zh: '订单过期，未收到付款。' },
+    channel:
+      refusal === ''
+        ? { en: 'The channel closed it.', zh: '订单由渠道关闭。' }
+        : { en: `The channel refused the payment for good: ${refusal}.`, zh: `渠道最终拒绝了付款：${refusal}。` },
   }[order.closeReason ?? 'channel'];
-  return { code: 'closed', reason: `${why} ${ifPaidNow(scene)}`, next };
+  return { code: 'closed', reason: { en: `${why.en} ${later.en}`, zh: `${why.zh}${later.zh}` }, next };
 }
+
+const REFUND_CONTINUES: Words = { en: 'the refund continues automatically', zh: '退款自动继续' };
 
 function returned(scene: Scene): Situation {
   const { refunded, paid: came, closeReason } = scene.order;
   if (refunded >= came)
-    return { code: 'late_refunded', reason: 'The payment arrived after the order had ended and was refunded in full.' };
+    return {
+      code: 'late_refunded',
+      reason: {
+        en: 'The payment arrived after the order had ended and was refunded in full.',
+        zh: '款项在订单结束之后到账，已全额退款。',
+      },
+    };
   const stuck = openOf(scene, 'refund_abnormal') ?? openOf(scene, 'refund_reversed');
   if (stuck)
     return {
       code: 'late_refund_stuck',
-      reason: 'The payment arrived after the order had ended, and its refund needs manual review.',
-      fix: `payctl refund retry ${stuck.refundNo}, or payctl refund resolve ${stuck.refundNo}`,
+      reason: {
+        en: 'The payment arrived after the order had ended, and its refund needs manual review.',
+        zh: '款项在订单结束之后到账，其退款需要人工处理。',
+      },
+      fix: either(`payctl refund retry ${stuck.refundNo}`, `payctl refund resolve ${stuck.refundNo}`),
     };
+  const ending = closeReason === null ? '下单失败' : CLOSED_BY[closeReason];
   return {
     code: 'late_refunding',
-    reason: `The payment arrived after the order had ended (${closeReason ?? 'failed'}); the late-payment policy of the application refunds it.`,
-    next: 'the refund continues automatically',
+    reason: {
+      en: `The payment arrived after the order had ended (${closeReason ?? 'failed'}); the late-payment policy of the application refunds it.`,
+      zh: `款项在订单结束（${ending}）之后到账；按应用的逾期付款策略退款。`,
+    },
+    next: REFUND_CONTINUES,
   };
 }
 
@@ -217,50 +343,72 @@ function paid(scene: Scene): Situation {
   if (late)
     return {
       code: 'late_accepted',
-      reason: 'The payment arrived after the order had ended; the late-payment policy of the application accepts it.',
+      reason: {
+        en: 'The payment arrived after the order had ended; the late-payment policy of the application accepts it.',
+        zh: '款项在订单结束之后到账；按应用的逾期付款策略予以接受。',
+      },
       fix: `payctl exception resolve ${late.id} --action acknowledge --reason …`,
     };
   const dispute = openOf(scene, 'dispute');
   if (dispute) return disputed(dispute);
-  if (order.refunded >= order.paid) return { code: 'refunded', reason: 'The order was refunded in full.' };
+  if (order.refunded >= order.paid)
+    return { code: 'refunded', reason: { en: 'The order was refunded in full.', zh: '订单已全额退款。' } };
   if (order.refunding > 0n)
     return {
       code: 'refunding',
-      reason: 'The order is paid; a refund is in progress.',
-      next: 'the refund continues automatically',
+      reason: { en: 'The order is paid; a refund is in progress.', zh: '订单已支付，有退款正在处理。' },
+      next: REFUND_CONTINUES,
     };
-  if (order.refunded > 0n) return { code: 'partially_refunded', reason: 'The order is paid and partially refunded.' };
-  return { code: 'paid', reason: 'The channel confirmed the payment.' };
+  if (order.refunded > 0n)
+    return {
+      code: 'partially_refunded',
+      reason: { en: 'The order is paid and partially refunded.', zh: '订单已支付，部分款项已退。' },
+    };
+  return { code: 'paid', reason: { en: 'The channel confirmed the payment.', zh: '渠道已确认付款成功。' } };
 }
 
 function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situation {
   if (blocksRefunds)
     return {
       code: 'disputed',
-      reason: 'The dispute was accepted; refunds are blocked until the channel has decided.',
+      reason: {
+        en: 'The dispute was accepted; refunds are blocked until the channel has decided.',
+        zh: '争议已接受（认账）；渠道裁决之前不能退款。',
+      },
       fix: `payctl dispute get ${dedupe}`,
     };
   const waits = detail?.['state'] === 'needs_answer';
-  const due = typeof detail?.['dueAt'] === 'string' ? ` until ${detail['dueAt']}` : '';
+  const due = typeof detail?.['dueAt'] === 'string' ? detail['dueAt'] : undefined;
   return {
     code: 'disputed',
     reason: waits
-      ? `The payer disputes the payment, and the channel waits for an answer${due}.`
-      : 'The payer disputes the payment; the channel has not decided yet.',
+      ? {
+          en: `The payer disputes the payment, and the channel waits for an answer${due === undefined ? '' : ` until ${due}`}.`,
+          zh: `付款人对该笔支付提出争议，渠道等待商户答复${due === undefined ? '' : `，截止时间 ${due}`}。`,
+        }
+      : {
+          en: 'The payer disputes the payment; the channel has not decided yet.',
+          zh: '付款人对该笔支付提出争议，渠道尚未裁决。',
+        },
     fix: waits
-      ? `payctl dispute answer ${dedupe} --text …, or payctl dispute accept ${dedupe}`
+      ? either(`payctl dispute answer ${dedupe} --text …`, `payctl dispute accept ${dedupe}`)
       : `payctl dispute get ${dedupe}`,
   };
 }
 
 /** `decideOrder`, which also decides about real payments, says what happens to a payment that arrives now. */
-function ifPaidNow({ order, sibling, now }: Scene): string {
+function ifPaidNow({ order, sibling, now }: Scene): Words {
   const amount = { minor: order.amount, currency: order.currency };
   const outcome = { kind: 'paid', channelNo: order.channelTradeNo ?? 'now', amount, at: now } as const;
   const change = decideOrder(order, { sibling, readmitted: true }, { outcome, cause: 'explain' }, now);
   return change.open
-    ? 'A payment that arrives now would be refunded.'
-    : 'A payment that arrives now would be accepted.';
+    ? { en: 'A payment that arrives now would be refunded.', zh: '此时到账的款项将被退回。' }
+    : { en: 'A payment that arrives now would be accepted.', zh: '此时到账的款项将被接受。' };
+}
+
+/** Two commands of which the operator runs one. */
+function either(one: string, other: string): Words {
+  return { en: `${one}, or ${other}`, zh: `${one}，或 ${other}` };
 }
 
 function openOf({ exceptions }: Scene, kind: string): OrderExceptionRow | undefined {
@@ -275,55 +423,66 @@ function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order:
   return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency);
 }
 
-interface RefundSituation {
-  code: string;
-  reason: string;
-  next?: string;
-  fix?: string;
-}
-
 /** Explains a refund: by its next step, or by its state if the refund has ended. */
-export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean): RefundSituation {
+export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean): Situation {
   const step = nextRefundStep(refund, now);
   const { approval, state, refundNo, actor } = refund;
   if (approval === 'waiting' && state === 'pending')
     return {
       code: 'waiting_for_approval',
-      reason: `The amount is reserved; an administrator other than ${actor} has to approve the refund.`,
-      fix: `payctl approval approve ${refundNo}, or payctl approval reject ${refundNo}`,
+      reason: {
+        en: `The amount is reserved; an administrator other than ${actor} has to approve the refund.`,
+        zh: `退款金额已预留，须由 ${actor} 以外的管理员审批。`,
+      },
+      fix: either(`payctl approval approve ${refundNo}`, `payctl approval reject ${refundNo}`),
     };
   return step === 'rest' ? endedRefund(refund, canRetry) : UNDER_WAY[step](refund);
 }
 
-function endedRefund(refund: RefundRow, canRetry: boolean): RefundSituation {
+function endedRefund(refund: RefundRow, canRetry: boolean): Situation {
   const { state, elsewhere, refundNo, approval, failureMessage } = refund;
-  if (state === 'succeeded' && !elsewhere) return { code: 'done', reason: 'The channel confirmed the refund.' };
+  if (state === 'succeeded' && !elsewhere)
+    return { code: 'done', reason: { en: 'The channel confirmed the refund.', zh: '渠道已确认退款成功。' } };
   if (state === 'succeeded') return { code: 'elsewhere', reason: whereElse(refund) };
   if (state === 'failed' && approval === 'rejected')
-    return { code: 'rejected', reason: `An administrator rejected the refund: ${failureMessage ?? ''}.` };
+    return {
+      code: 'rejected',
+      reason: {
+        en: `An administrator rejected the refund: ${failureMessage ?? ''}.`,
+        zh: `管理员驳回了该退款：${failureMessage ?? ''}。`,
+      },
+    };
+  const failure = failureOf(refund);
   if (state === 'failed')
     return {
       code: 'refused',
-      reason: `The channel refused the refund: ${failureOf(refund)}.`,
+      reason: { en: `The channel refused the refund: ${failure.en}.`, zh: `渠道拒绝了该退款：${failure.zh}。` },
       ...(canRetry ? { fix: `payctl refund retry ${refundNo}` } : {}),
     };
   const resolve = `payctl refund resolve ${refundNo}`;
   return {
     code: 'abnormal',
-    reason: `The refund needs manual review: ${failureOf(refund)}.`,
+    reason: { en: `The refund needs manual review: ${failure.en}.`, zh: `退款异常，需要人工处理：${failure.zh}。` },
     // A refund made outside this service is never sent, so it cannot be retried.
-    fix: isExternal(refund.origin) ? resolve : `payctl refund retry ${refundNo}, or ${resolve}`,
+    fix: isExternal(refund.origin) ? resolve : either(`payctl refund retry ${refundNo}`, resolve),
   };
 }
 
-function whereElse({ origin, failureMessage }: RefundRow): string {
-  if (origin === 'dispute') return 'The money was lost to a dispute of the payer.';
+function whereElse({ origin, failureMessage }: RefundRow): Words {
+  if (origin === 'dispute')
+    return { en: 'The money was lost to a dispute of the payer.', zh: '款项因付款人的争议被扣回。' };
   if (origin === 'channel')
-    return 'The refund was made outside this service, for example in the portal of the channel.';
+    return {
+      en: 'The refund was made outside this service, for example in the portal of the channel.',
+      zh: '退款不是由本服务发起的，例如是在渠道商户平台上操作的。',
+    };
   // `failureMessage` is the reason of an administrator. It is always stored if an administrator resolved the refund.
   return failureMessage === null
-    ? 'The channel paid the refund to the own account of the merchant, who has to pay the payer.'
-    : 'The payer was refunded outside the channel.';
+    ? {
+        en: 'The channel paid the refund to the own account of the merchant, who has to pay the payer.',
+        zh: '渠道把退款退到了商户自己的账户，须由商户付给付款人。',
+      }
+    : { en: 'The payer was refunded outside the channel.', zh: '已在渠道之外退款给付款人。' };
 }
 
 /** Whether an exception reports that the channel made a refund that an administrator had already paid another way. */
@@ -332,42 +491,59 @@ export function isPaidTwice({ kind, refundNo, detail }: OrderExceptionRow, refun
 }
 
 /** The situation of a refund whose money the payer received twice. */
-export function paidTwice({ id, detail }: OrderExceptionRow): RefundSituation {
+export function paidTwice({ id, detail }: OrderExceptionRow): Situation {
+  const reason = String(detail?.['reason']);
   return {
     code: 'paid_twice',
-    reason: `The channel made the refund after all, and the payer was refunded outside the channel as well (${String(detail?.['reason'])}). The payer has the money twice.`,
+    reason: {
+      en: `The channel made the refund after all, and the payer was refunded outside the channel as well (${reason}). The payer has the money twice.`,
+      zh: `渠道最终完成了退款，而此前已在渠道之外退给付款人（${reason}）。付款人收到了两份退款。`,
+    },
     fix: `payctl exception resolve ${id} --action acknowledge --reason …`,
   };
 }
 
-const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: RefundRow) => RefundSituation>> = {
+const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: RefundRow) => Situation>> = {
   await_slot: () => ({
     code: 'scheduled',
-    reason: 'The channel requires a delay between refunds of the same order; this refund is queued.',
-    next: 'the refund is sent',
+    reason: {
+      en: 'The channel requires a delay between refunds of the same order; this refund is queued.',
+      zh: '渠道要求同一订单的两次退款之间有间隔，该退款正在排队。',
+    },
+    next: { en: 'the refund is sent', zh: '发送退款请求' },
   }),
   send: () => ({
     code: 'unsent',
-    reason: 'The refund is reserved but has not been sent yet.',
-    next: 'the refund is sent',
+    reason: { en: 'The refund is reserved but has not been sent yet.', zh: '退款金额已预留，尚未发送。' },
+    next: { en: 'the refund is sent', zh: '发送退款请求' },
   }),
   confirm_refusal: (refund) => ({
     code: 'doubtful_refusal',
-    reason: `The channel refused the request (${failureOf(refund)}), but an earlier request may have succeeded; the refund fails only after two queries do not find it.`,
-    next: 'the channel is queried for the refund',
+    reason: {
+      en: `The channel refused the request (${failureOf(refund).en}), but an earlier request may have succeeded; the refund fails only after two queries do not find it.`,
+      zh: `渠道拒绝了本次请求（${failureOf(refund).zh}），但此前的请求可能已经成功；两次查询均查无此退款时，才判定为失败。`,
+    },
+    next: { en: 'the channel is queried for the refund', zh: '向渠道查询该退款' },
   }),
   ask_if_done: () => ({
     code: 'accepted',
-    reason: 'The channel is processing the refund.',
-    next: 'the channel is queried for the result',
+    reason: { en: 'The channel is processing the refund.', zh: '渠道正在处理该退款。' },
+    next: { en: 'the channel is queried for the result', zh: '向渠道查询结果' },
   }),
   ask_if_known: () => ({
     code: 'unknown',
-    reason: 'The refund was sent without a usable response; it may or may not have succeeded.',
-    next: 'the channel is queried; if it has no such refund, it is sent again under the same number',
+    reason: {
+      en: 'The refund was sent without a usable response; it may or may not have succeeded.',
+      zh: '退款请求已发出，但没有得到有效响应，结果未知。',
+    },
+    next: {
+      en: 'the channel is queried; if it has no such refund, it is sent again under the same number',
+      zh: '向渠道查询；如果查无此退款，则以同一退款单号重新发送',
+    },
   }),
 };
 
-function failureOf({ failureCode, failureMessage }: RefundRow): string {
-  return [failureCode, failureMessage].filter(Boolean).join(' ') || 'no reason given';
+function failureOf({ failureCode, failureMessage }: RefundRow): Words {
+  const said = [failureCode, failureMessage].filter(Boolean).join(' ');
+  return said === '' ? { en: 'no reason given', zh: '未说明原因' } : { en: said, zh: said };
 }

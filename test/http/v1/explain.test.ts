@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { payOrder, placeOrder, stateOf } from '../../support/orders.ts';
 import { request, startService, until, type Merchant, type Service } from '../../support/service.ts';
 import { as } from '../../support/admin.ts';
@@ -148,8 +148,25 @@ for (const [situation, story, next] of STORIES)
       if (next) t.true(Date.parse(body.data.next.at) > 0);
       const { paid, refunded, refunding, kept } = body.data.equation;
       t.is(paid, refunded + refunding + kept);
+      await inChinese(t, orderNo, body.data);
     },
   );
+
+/** Asserts that the explanation in Chinese differs from the English one only in its texts. */
+async function inChinese(t: ExecutionContext, orderNo: string, english: Record<string, unknown>): Promise<void> {
+  const chinese = { 'accept-language': 'zh-CN,zh;q=0.9,en;q=0.5' };
+  const { headers, body } = await admin('GET', `/api/v1/orders/${orderNo}/explain`, undefined, chinese);
+  t.is(headers.get('content-language'), 'zh-CN');
+  t.is(headers.get('vary'), 'Accept-Language');
+  if (body.data.situation !== english['situation']) return;
+  for (const part of [body.data, ...body.data.refunds]) {
+    t.regex(part.reason, /^\p{Script=Han}.*。$/u);
+    if (part.next) t.regex(part.next.action, /\p{Script=Han}/u);
+    t.notRegex(part.fix ?? '', /, or /);
+  }
+  const { status, situation, askedBy, exceptions } = english;
+  t.like(body.data, { status, situation, askedBy, exceptions });
+}
 
 test.serial('without Debug an order of the simulator is frozen, and its explanation shows it', async (t) => {
   const orderNo = await placeOrder(await file.shop(), { amount: 10 });
