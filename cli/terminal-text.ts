@@ -124,12 +124,24 @@ export function wrap(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** A word of wide characters is split only if it is longer than a line. */
+/** A word of wide characters is split only if it is longer than a line, never before a mark such as `。`. */
 function parts(text: string, width: number): [gap: string, part: string][] {
   return text.split(' ').flatMap((word): [string, string][] => {
     if (displayWidth(word) <= width || !WIDE.test(word)) return [[' ', word]];
-    return graphemes(word).map((grapheme, index) => [index === 0 ? ' ' : '', grapheme]);
+    const units: string[] = [];
+    for (const grapheme of graphemes(word)) {
+      const last = units.at(-1) ?? '';
+      if (belongsTo(last, grapheme) && displayWidth(last + grapheme) <= width) units.splice(-1, 1, last + grapheme);
+      else units.push(grapheme);
+    }
+    return units.map((unit, index) => [index === 0 ? ' ' : '', unit]);
   });
+}
+
+/** Whether no line may end between two neighbours: inside a word of narrow letters, before `。` and after `（`. */
+function belongsTo(before: string, after: string): boolean {
+  if (before === '') return false;
+  return /^[，。；：、！？）”]/.test(after) || /[（“]$/.test(before) || /^[\w.-]{2}$/.test(before.slice(-1) + after);
 }
 
 export type Look = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan' | 'white' | 'onBlack' | 'inverse';

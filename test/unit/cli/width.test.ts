@@ -38,3 +38,9 @@ test('wrapping breaks at blanks, and within a long word only between wide charac
   t.deepEqual(wrap('a 红茶 b', 5), ['a', '红茶', 'b']);
   t.deepEqual(wrap('a 红茶红茶 b', 5), ['a 红', '茶红', '茶 b']);
 });
+
+test('no line of Chinese text begins with a mark that ends a clause, or breaks a word of another script', (t) => {
+  t.deepEqual(wrap('红茶红茶。绿茶', 8), ['红茶红', '茶。绿茶']);
+  t.deepEqual(wrap('红茶（绿茶）红', 6), ['红茶', '（绿', '茶）红']);
+  t.deepEqual(wrap('红茶Tea红茶', 6), ['红茶', 'Tea红', '茶']);
+});
