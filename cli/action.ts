@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from './context.ts';
 import { UsageError } from './errors.ts';
+import type { Text } from './language.ts';
 import { changes, examples, list, needs } from './options.ts';
 import {
   type Editable,
@@ -47,7 +48,7 @@ export interface Action {
   /** The columns in which payctl prints the response; by default the columns of the resource. */
   view?: View;
   /** The message that payctl prints on stderr after the response. */
-  done?: (answer: Row, id: string) => string;
+  done?: (answer: Row, id: string) => Text;
   /** Prints the response. If this function is given, payctl ignores `view` and `done`. */
   print?: (context: Context, answer: Row, id: string, flags: ActionFlags) => Promise<void>;
 }

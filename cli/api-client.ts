@@ -78,6 +78,8 @@ export interface ClientSetup {
   timeoutMs: number;
   signal: AbortSignal;
   userAgent: string;
+  /** The language in which the service answers; absent for English. */
+  language?: string;
 }
 
 /** The status of a refusal, and the header of the refused request; undefined if no request was sent with a token. */
@@ -199,6 +201,7 @@ async function toWire(call: Call, setup: ClientSetup, timeoutMs: number): Promis
   const headers: Record<string, string> = {
     accept: 'application/json',
     'user-agent': setup.userAgent,
+    ...(setup.language === undefined ? {} : { 'accept-language': setup.language }),
     ...(body === undefined
       ? {}
       : { 'content-type': call.raw?.type ?? 'application/json', 'content-length': String(lengthOf(body)) }),

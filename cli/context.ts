@@ -15,6 +15,7 @@ import {
 } from './application.ts';
 import { readAuthorities, readTextFile } from './files.ts';
 import { createTrace } from './http.ts';
+import type { Language } from './language.ts';
 import type { Offline, OfflineInput } from '../server/offline/port.ts';
 import { type OutputFlags, type Print, createPrint } from './output.ts';
 import { createOwnLogin, loginCommand } from './own-login.ts';
@@ -26,6 +27,8 @@ import { type Streams, type Terminal, createTerminal } from './terminal.ts';
 
 export interface GlobalFlags extends TargetFlags, OutputFlags {
   color?: string;
+  /** The flag --lang; `language` is what the command speaks. */
+  lang?: Language;
   input?: boolean;
   debug?: boolean;
   timeout?: number;
@@ -100,6 +103,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const sessions = openSessions(configFolder(terminal.env).path);
   const run: Context['run'] = {};
   const target = once(async () => (run.target = chooseTarget(flags, terminal.env, await sessions.contexts())));
+  const print = createPrint(terminal, flags);
   const trace = createTrace(terminal.err, flags.debug === true);
   const allowsHttp = async (origin: string): Promise<boolean> =>
     flags.allowHttp === true || isHttpAllowed(await sessions.contexts(), origin);
@@ -121,6 +125,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     timeoutMs: (flags.timeout ?? DEFAULT_TIMEOUT_SECONDS) * 1000,
     signal: terminal.signal,
     userAgent: `payctl (node ${process.versions.node})`,
+    ...(print.language === 'en' ? {} : { language: print.language }),
   };
   const client = (
     server: () => Promise<string>,
@@ -137,7 +142,6 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
       async () => ({}),
       async () => hint,
     );
-  const print = createPrint(terminal, flags);
   const prompts = overrides.prompts ?? createPrompts(terminal);
   const application = once(() => findApplication(terminal, sessions, target));
   const checkHint = async (): Promise<string> => CHECK_CREDENTIALS;

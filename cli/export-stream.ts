@@ -5,6 +5,7 @@ import type { Query } from './api-client.ts';
 import type { Context, ContextOf } from './context.ts';
 import { Cancelled, CliError, EXIT, networkCause, UsageError } from './errors.ts';
 import { reserveStream, type ReservedStream } from './files.ts';
+import { say } from './language.ts';
 import { choice, examples } from './options.ts';
 import { type Resource, addFields, queryOf } from './resource.ts';
 import { withSpinner, type Spinner } from './terminal.ts';
@@ -51,7 +52,9 @@ export async function exportStream(context: Context, path: string, query: Query,
     const answer = await api.stream({ method: 'GET', path, query: whole, headers: { accept: '*/*' } });
     const lines = await withSpinner(terminal.err, 'Exporting', (spinner) => copy(context, answer, file, spinner));
     await file?.commit();
-    await print.done(`Exported ${lines} lines${flags.file ? ` to ${flags.file}` : ''}.`);
+    await print.done(
+      flags.file === undefined ? say`Exported ${lines} lines.` : say`Exported ${lines} lines to ${flags.file}.`,
+    );
   } finally {
     await file?.discard();
   }

@@ -1,5 +1,6 @@
 import { PAY_WAYS } from '../server/domain.ts';
 import type { Context } from './context.ts';
+import { ENGLISH, type Speech, type Text, coded, english, textIn } from './language.ts';
 import { type Look, type Style, padTo, wrap } from './terminal-text.ts';
 import { type View, visible, widest } from './values.ts';
 
@@ -11,8 +12,8 @@ export const SET_A_CHANNEL = `payctl channel set ${first} (or ${others.join(', '
 export interface Finding {
   check: string;
   status: 'ok' | 'degraded' | 'failed';
-  detail: string;
-  fix: string | null;
+  detail: Text;
+  fix: Text | null;
 }
 
 const MARKS: Readonly<Record<Finding['status'], readonly [mark: string, look: Look]>> = {
@@ -37,8 +38,13 @@ export async function printFindings(
   findings: readonly Finding[],
   noun: string,
 ): Promise<void> {
-  if (print.format === 'table' && !print.fields && flags.quiet !== true) return out.write(drawFindings(findings, out));
-  const rows = findings.map((finding) => ({ ...finding }));
+  if (print.format === 'table' && !print.fields && flags.quiet !== true)
+    return out.write(drawFindings(findings, out, await print.speech()));
+  const rows = findings.map(({ detail, fix, ...finding }) => ({
+    ...finding,
+    detail: english(detail),
+    fix: fix === null ? null : english(fix),
+  }));
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
 }
 
@@ -46,18 +52,22 @@ export async function printFindings(
 export function drawFindings(
   findings: readonly Finding[],
   { columns, style }: { columns: number; style: Style },
+  speech: Speech = ENGLISH,
 ): string {
-  const names = widest(findings.map(({ check }) => check));
-  const marks = widest(Object.values(MARKS).map(([mark]) => mark));
+  const nameOf = ({ check }: Finding): string => visible(textIn(coded('check', check), speech));
+  const markOf = (mark: string): string => speech.word('mark', mark);
+  const names = widest(findings.map(nameOf));
+  const marks = widest(Object.values(MARKS).map(([mark]) => markOf(mark)));
   const indent = ' '.repeat(marks + names + 4);
   return findings
-    .flatMap(({ check, status, detail, fix }) => {
+    .flatMap((finding) => {
+      const { status, detail, fix } = finding;
       const [mark, look] = MARKS[status];
-      const [first = '', ...rest] = wrap(visible(detail), Math.max(20, columns - indent.length));
+      const [first = '', ...rest] = wrap(visible(textIn(detail, speech)), Math.max(20, columns - indent.length));
       return [
-        `${style(look, padTo(mark, marks))}  ${padTo(visible(check), names)}  ${first}`,
+        `${style(look, padTo(markOf(mark), marks))}  ${padTo(nameOf(finding), names)}  ${first}`,
         ...rest.map((line) => indent + line),
-        ...(fix === null ? [] : [`${indent}${style('cyan', visible(fix))}`]),
+        ...(fix === null ? [] : [`${indent}${style('cyan', visible(textIn(fix, speech)))}`]),
       ];
     })
     .map((line) => `${line}\n`)

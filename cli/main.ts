@@ -1,6 +1,8 @@
 import { type Command, CommanderError } from 'commander';
+import { nouns } from './commands/index.ts';
 import { type Context, type ContextOf, type GlobalFlags, type Overrides, createContext } from './context.ts';
 import { CliError, EXIT, SECRET_LOST, UsageError, codeOf } from './errors.ts';
+import { ENGLISH, type Speech, chooseLanguage, say, textIn } from './language.ts';
 import { FORMATS, type Format } from './output.ts';
 import { buildProgram, commandPath } from './program.ts';
 import { type Streams, type Terminal, createTerminal } from './terminal.ts';
@@ -55,6 +57,7 @@ async function fail(failure: unknown, terminal: Terminal, argv: readonly string[
     withList(error instanceof OutputLost ? outputLostError(error, done) : error, argv, opened.program),
     {
       json: wantsJson(argv, terminal.env),
+      speech: (await opened.context?.print.speech()) ?? ENGLISH,
       ...(place ? { target: place } : {}),
     },
   );
@@ -100,9 +103,16 @@ function refuseUnverified({ env }: Streams): void {
 
 function readFlags(program: Command | undefined, { env }: Streams): GlobalFlags {
   const flags: GlobalFlags = { ...program?.opts<GlobalFlags>() };
+  flags.language = isTranslated(program) ? chooseLanguage(flags.lang, env).language : 'en';
   flags.output ??= readFormat(env['PAYCTL_OUTPUT']);
   flags.timeout ??= readTimeout(env['PAYCTL_TIMEOUT']);
   return flags;
+}
+
+/** Results of the other commands are in English only, so that no output is half in one language. */
+function isTranslated(program: Command | undefined): boolean {
+  const [word = ''] = program?.args ?? [];
+  return nouns.some(({ name, plural, translated }) => translated === true && (word === name || word === plural));
 }
 
 function readFormat(text: string | undefined): Format | undefined {
@@ -182,15 +192,19 @@ function errorDocument(error: CliError): { error: Record<string, unknown> } {
 async function report(
   terminal: Terminal,
   failure: unknown,
-  where: { json: boolean; target?: string },
+  where: { json: boolean; speech: Speech; target?: string },
 ): Promise<number> {
   const error = toCliError(failure);
-  const text = where.json ? JSON.stringify(errorDocument(error)) : errorLines(terminal, error, where.target).join('\n');
+  const text = where.json ? JSON.stringify(errorDocument(error)) : errorLines(terminal, error, where).join('\n');
   await terminal.err.write(`${text}\n`);
   return error.exitCode;
 }
 
-function errorLines(terminal: Terminal, error: CliError, target: string | undefined): string[] {
+function errorLines(
+  terminal: Terminal,
+  error: CliError,
+  { speech, target }: { speech: Speech; target?: string },
+): string[] {
   const { style } = terminal.err;
   const { hint, requestId, fields = [], extra } = error.options;
   const orderNo = typeof extra?.['orderNo'] === 'string' ? extra['orderNo'] : undefined;
@@ -200,13 +214,18 @@ function errorLines(terminal: Terminal, error: CliError, target: string | undefi
     orderNo && `order ${orderNo}`,
     requestId && `request ${requestId}`,
   ];
+  // A Chinese colon is as wide as a colon and a space.
+  const gap = speech.language === 'en' ? ' ' : '';
   const known = facts.filter((fact): fact is string => Boolean(fact)).map(visible);
-  const mark = error.exitCode === EXIT.cancelled ? style('yellow', 'cancelled:') : style(['red', 'bold'], 'error:');
+  const mark =
+    error.exitCode === EXIT.cancelled
+      ? style('yellow', textIn(say`cancelled:`, speech))
+      : style(['red', 'bold'], textIn(say`error:`, speech));
   return [
-    `${mark} ${error.message.split('\n').map(visible).join('\n')}`,
+    `${mark}${gap}${error.message.split('\n').map(visible).join('\n')}`,
     ...fields.map((field) => `  ${style('bold', visible(field.pointer || '/'))}  ${visible(field.detail)}`),
     ...(known.length > 0 && error.exitCode !== EXIT.cancelled ? [`  ${style('dim', known.join('  ·  '))}`] : []),
-    ...(hint ? [`  ${style('cyan', 'next:')} ${visible(hint)}`] : []),
+    ...(hint ? [`  ${style('cyan', textIn(say`next:`, speech))}${gap}${visible(hint)}`] : []),
   ];
 }
 

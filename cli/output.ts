@@ -1,4 +1,5 @@
 import { UsageError } from './errors.ts';
+import { ENGLISH, type Language, type Speech, type Text, say, speechOf, textIn } from './language.ts';
 import { type Style, cutTo, isPainted, padTo, wrap } from './terminal-text.ts';
 import type { Terminal } from './terminal.ts';
 import {
@@ -21,6 +22,7 @@ interface TableSpace {
   style: Style;
   now: Date;
   headers: boolean;
+  speech?: Speech;
 }
 
 /** `hidden` are the titles of columns that did not fit. */
@@ -49,8 +51,8 @@ export function drawTable(rows: readonly Row[], columns: readonly Column[], spac
 }
 
 function lay(rows: readonly Row[], column: Column, space: TableSpace): Laid {
-  const title = titleOf(column);
-  const cells = rows.map((row) => human(row, column, space.now));
+  const title = titleOf(column, space.speech);
+  const cells = rows.map((row) => human(row, column, space.now, space.speech));
   return {
     column,
     title,
@@ -89,7 +91,7 @@ function line(parts: readonly Laid[], draw: (part: Laid) => string): string {
 function cell(part: Laid, row: Row, index: number, style: Style): string {
   const text = part.cells[index] ?? '';
   const drawn = fill(part, text);
-  const look = part.column.kind === 'status' ? lookOf(text) : part.column.look?.(row);
+  const look = part.column.kind === 'status' ? lookOf(plain(cellOf(row, part.column))) : part.column.look?.(row);
   return look ? style(look, drawn) : drawn;
 }
 
@@ -102,18 +104,26 @@ function fill(part: Laid, text: string): string {
 }
 
 /** The heading of a column: its title, or its field name in words (`createdAt` → `CREATED`). */
-function titleOf(column: Column): string {
+function titleOf(column: Column, speech: Speech = ENGLISH): string {
+  const known = speech.label(column.title ?? '') ?? speech.label(column.field);
+  if (known !== undefined) return known;
   if (column.title !== undefined) return column.title;
   const words = column.field.replace(/([a-z])([A-Z])/g, '$1 $2').replaceAll(/[._]/g, ' ');
   return words.replace(/ At$/, '').toUpperCase();
 }
 
 /** Draws one object as `label  value` lines: first the fields in `columns`, then the remaining fields. */
-export function drawCard(row: Row, columns: readonly Column[], space: TableSpace): string {
+export function drawCard(
+  row: Row,
+  columns: readonly Column[],
+  space: TableSpace,
+  more: readonly Column[] = [],
+): string {
   const shown = new Set(columns.map((column) => column.field));
   const rest = Object.keys(row).filter((field) => !shown.has(field));
-  const all = [...columns, ...rest.map((field): Column => ({ field, kind: guess(field, row[field]) }))];
-  const width = widest(all.map((column) => column.field));
+  const known = (field: string): Column => more.find((column) => column.field === field) ?? { field };
+  const all = [...columns, ...rest.map((field): Column => ({ kind: guess(field, row[field]), ...known(field) }))];
+  const width = widest(all.map((column) => labelOf(column, space)));
   const lines = all.flatMap((column) => cardLines(row, column, width, space));
   return lines.map((text) => `${text}\n`).join('');
 }
@@ -124,15 +134,22 @@ function guess(field: string, value: unknown): Column['kind'] {
   return /(At|Before|After|Until|From|To)$/.test(field) && typeof value === 'string' ? 'time' : 'text';
 }
 
+function labelOf({ field }: Column, { speech = ENGLISH }: TableSpace): string {
+  return speech.label(field) ?? field;
+}
+
 function cardLines(row: Row, column: Column, width: number, space: TableSpace): string[] {
   const value = cellOf(row, column);
-  const label = space.style('dim', padTo(column.field, width));
+  const label = space.style('dim', padTo(labelOf(column, space), width));
   if (Array.isArray(value) && value.some((item) => typeof item === 'object')) {
     return [`${label}  ${value.length}`, ...value.map((item) => `  - ${visible(JSON.stringify(item))}`)];
   }
-  const text = human(row, column, space.now);
-  const exact = column.kind === 'time' && typeof value === 'string' ? `  ${space.style('dim', visible(value))}` : '';
-  const look = column.kind === 'status' ? lookOf(text) : undefined;
+  const text = human(row, column, space.now, space.speech);
+  // Next to a word stands its code, which the filters of lists accept.
+  const code = typeof value === 'string' ? visible(value) : '';
+  const isShort = column.kind === 'time' || (column.words !== undefined && value !== '' && code !== text);
+  const exact = isShort && typeof value === 'string' ? `  ${space.style('dim', code)}` : '';
+  const look = column.kind === 'status' ? lookOf(plain(value)) : undefined;
   return [`${label}  ${look ? space.style(look, text) : text}${exact}`];
 }
 
@@ -144,6 +161,8 @@ export interface OutputFlags {
   fields?: readonly string[];
   headers?: boolean;
   quiet?: boolean;
+  /** The language of what people read; English by default. */
+  language?: Language;
 }
 
 /** Writes data to stdout in the chosen format, and messages to stderr. */
@@ -152,6 +171,10 @@ export interface Print {
   readonly format: Format;
   readonly json: boolean;
   readonly fields: readonly string[] | undefined;
+  /** The language of the output: English in every format except the table, because programs read the others. */
+  readonly language: Language;
+  /** The words of that language. */
+  speech(): Promise<Speech>;
   /** Prints one object: JSON without a wrapper, or `label  value` lines on a terminal. */
   item(row: Row, view: View): Promise<void>;
   /** Prints a list: a JSON array without a wrapper, or a table. `continued` omits the heading for later pages. */
@@ -159,30 +182,36 @@ export interface Print {
   /** Whether the format has one line per row, so that each page can be printed when it arrives. */
   readonly linewise: boolean;
   /** Prints on stderr. JSON mode without a terminal drops messages, so that stderr contains only the error object. */
-  note(text: string): Promise<void>;
+  note(text: Text): Promise<void>;
   /** Prints a message about a completed change; -q suppresses it. */
-  done(text: string): Promise<void>;
+  done(text: Text): Promise<void>;
 }
 
 /** Creates the functions that print the output of one command. */
 export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
   const format = flags.output ?? (terminal.out.isTerminal ? 'table' : 'tsv');
   const json = format === 'json' || format === 'jsonl';
-  const space = (): TableSpace => ({
+  const language = format === 'table' ? (flags.language ?? 'en') : 'en';
+  const speech = (): Promise<Speech> => speechOf(language);
+  const space = async (): Promise<TableSpace> => ({
     columns: terminal.out.columns,
     style: terminal.out.style,
     now: terminal.now(),
     headers: flags.headers !== false,
+    speech: await speech(),
   });
-  const note = async (text: string): Promise<void> => {
-    if (!json || terminal.err.isTerminal) await terminal.err.write(`${folded(text, terminal)}\n`);
+  const note = async (text: Text): Promise<void> => {
+    if (json && !terminal.err.isTerminal) return;
+    await terminal.err.write(`${folded(textIn(text, await speech()), terminal)}\n`);
   };
   return {
     format,
     json,
     fields: flags.fields,
+    language,
+    speech,
     async item(row, view) {
-      await terminal.out.write(itemText(row, view, format, flags, space()));
+      await terminal.out.write(itemText(row, view, format, flags, await space()));
     },
     linewise: flags.quiet === true || format === 'jsonl' || format === 'tsv' || format === 'name',
     async list(rows, view, part) {
@@ -191,12 +220,14 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
         view,
         format,
         part?.continued ? { ...flags, headers: false } : flags,
-        part?.continued ? { ...space(), headers: false } : space(),
+        part?.continued ? { ...(await space()), headers: false } : await space(),
       );
       await terminal.out.write(text);
       if (hidden.length > 0 && !part?.continued)
         await note(
-          `${hidden.length === 1 ? '1 more column does' : `${hidden.length} more columns do`} not fit; select columns with --fields.`,
+          hidden.length === 1
+            ? say`1 more column does not fit; select columns with --fields.`
+            : say`${hidden.length} more columns do not fit; select columns with --fields.`,
         );
     },
     note,
@@ -219,7 +250,7 @@ function itemText(row: Row, view: View, format: Format, flags: OutputFlags, spac
   if (format === 'json') return `${JSON.stringify(picked, null, 2)}\n`;
   if (format === 'jsonl') return `${JSON.stringify(picked)}\n`;
   if (format === 'env') return envText(picked);
-  if (format === 'table') return drawCard(picked, columnsOf(view, flags.fields), space);
+  if (format === 'table') return drawCard(picked, columnsOf(view, flags.fields), space, view.more);
   if (flags.fields) return tsvLine(flags.fields.map((field) => valueOf(row, field)));
   return Object.entries(row)
     .map(([field, value]) => tsvLine([field, value]))
@@ -256,7 +287,8 @@ function pick(row: Row, fields: readonly string[]): Row {
 
 function columnsOf(view: View, fields: readonly string[] | undefined): readonly Column[] {
   if (!fields) return view.columns;
-  return fields.map((field) => view.columns.find((column) => column.field === field) ?? { field });
+  const known = [...view.columns, ...(view.more ?? [])];
+  return fields.map((field) => known.find((column) => column.field === field) ?? { field });
 }
 
 /** One line of tab-separated values. Tabs and line breaks inside a value are written as `\t` and `\n`. */

@@ -4,6 +4,7 @@ import { type Noun, nouns } from './commands/index.ts';
 import type { ContextOf, DescribedTree } from './context.ts';
 import { UsageError } from './errors.ts';
 import { type HelpPage, MOST_COLUMNS, helpText } from './help.ts';
+import { LANGUAGES } from './language.ts';
 import { choice, examplesOf, integer, list, loginOf, needs } from './options.ts';
 import { FORMATS } from './output.ts';
 import type { Sink } from './terminal.ts';
@@ -90,6 +91,9 @@ function addGlobalFlags(program: Command): Command {
     .option('--no-headers', 'print no header row')
     .option('-q, --quiet', 'print only ids')
     .option('--no-input', 'never prompt; exit with 2 if input is missing')
+    .addOption(
+      choice('--lang <language>', 'language of bill, dispute, doctor, exception and explain in a terminal', LANGUAGES),
+    )
     .addOption(choice('--color <when>', 'when to use color', ['auto', 'always', 'never']))
     .option('--timeout <seconds>', 'timeout for each response', integer(1, 3600))
     .option('--ca-file <file>', 'trust the authorities in this PEM file, too')

@@ -3,6 +3,7 @@ import type { Query } from './api-client.ts';
 import { administratorNeeded } from './application.ts';
 import type { Context, ContextOf } from './context.ts';
 import { UsageError } from './errors.ts';
+import { coded, say } from './language.ts';
 import { choice, examples, needs, paged } from './options.ts';
 import type { Row, View } from './values.ts';
 import { type WatchFlags, isDrawn, watch } from './watch.ts';
@@ -26,7 +27,7 @@ export async function printList(
   let printed = 0;
   let lag = 0;
   const noteLag = async () => {
-    if (lag >= 1) await print.note(`These rows may be ${Math.round(lag)} s old: they come from a read replica.`);
+    if (lag >= 1) await print.note(say`These rows may be ${Math.round(lag)} s old: they come from a read replica.`);
   };
   for await (const page of api.pages(path, {
     ...query,
@@ -43,11 +44,12 @@ export async function printList(
     if (flags.all || page.nextCursor === null) continue;
     if (!print.linewise) await print.list(buffered, view);
     await noteLag();
-    return print.note(`There are more rows: add --all, or --cursor ${page.nextCursor}`);
+    return print.note(say`There are more rows: add --all, or --cursor ${page.nextCursor}`);
   }
   if (!print.linewise) await print.list(buffered, view);
   await noteLag();
-  if (buffered.length === 0 && printed === 0 && print.format === 'table') await print.note(`No ${view.noun} found.`);
+  if (buffered.length === 0 && printed === 0 && print.format === 'table')
+    await print.note(say`No ${coded('noun', view.noun)} found.`);
 }
 
 const WATCHED_PAGE_ROWS = 200;

@@ -14,6 +14,10 @@ const ENVIRONMENT = `Environment
   PAYCTL_CLIENT_SECRET_FILE   file with its secret
   CI                   never prompt (flag: --no-input)
   NO_COLOR FORCE_COLOR TERM=dumb   color (flag: --color, which takes precedence)
+  LC_ALL LC_MESSAGES LANG   the first that is set: with zh…, tables and notes of
+                       bill, dispute, doctor, exception and explain are in
+                       Chinese (flag: --lang zh or en); tsv, json, jsonl, env
+                       and name never change
   NODE_EXTRA_CA_CERTS  PEM file of additional authorities (flag: --ca-file,
                        which login and context add store in the context)
   NODE_USE_ENV_PROXY=1 use HTTPS_PROXY, HTTP_PROXY and NO_PROXY; otherwise they

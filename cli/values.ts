@@ -1,4 +1,5 @@
 import { exponentOf } from '../server/domain.ts';
+import { ENGLISH, type Speech, type Text, type WordGroup, english, say, textIn } from './language.ts';
 import { type Look, displayWidth, shown } from './terminal-text.ts';
 
 /** A JSON object in a response of the API, for example one order. A table shows one row for it. */
@@ -13,6 +14,9 @@ export interface Column {
   title?: string;
   kind?: Kind;
   read?: (row: Row) => unknown;
+  /** The words for the codes in the column, and what a row adds to a code. */
+  words?: WordGroup;
+  nuance?: (row: Row) => string | undefined;
   /** Minimum width, so that a column keeps its position when rows are printed one at a time or drawn again. */
   width?: number;
   /** Returns the colour of the cell; undefined for the default colour. */
@@ -24,6 +28,8 @@ export interface View {
   noun: string;
   id: string;
   columns: readonly Column[];
+  /** Fields that only the card of one row shows, and that have words for their codes. */
+  more?: readonly Column[];
 }
 
 /** Returns the value of a field. Dots address nested fields, e.g. `failure.code`. */
@@ -51,13 +57,14 @@ export function plain(value: unknown): string {
 }
 
 /** Formats a table cell for people, e.g. a time as `5m ago`. An empty value becomes `-`. */
-export function human(row: Row, column: Column, now: Date): string {
+export function human(row: Row, column: Column, now: Date, speech: Speech = ENGLISH): string {
   const value = cellOf(row, column);
   if (value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)) return '-';
-  if (column.kind === 'time') return relativeTime(value, now);
+  if (column.kind === 'time') return textIn(relativeText(value, now), speech);
   if (column.kind === 'money') return money(value, row['currency']);
   if (column.kind === 'minor' && typeof value === 'number') return minorDigits(value, plain(row['currency']));
-  if (column.kind === 'yesno') return value ? 'yes' : 'no';
+  if (column.kind === 'yesno') return textIn(value ? say`yes` : say`no`, speech);
+  if (column.words && typeof value === 'string') return visible(speech.word(column.words, value, column.nuance?.(row)));
   return visible(Array.isArray(value) ? plain(value).replaceAll(',', ', ') : plain(value));
 }
 
@@ -83,26 +90,29 @@ function decimalsOf(currency: string): number {
   return exponentOf(currency) ?? 2;
 }
 
-const STEPS: readonly [limit: number, seconds: number, unit: string][] = [
-  [60, 1, 's'],
-  [3600, 60, 'm'],
-  [86_400, 3600, 'h'],
-  [30 * 86_400, 86_400, 'd'],
-];
+const STEPS: readonly [limit: number, seconds: number, ago: (count: number) => Text, ahead: (count: number) => Text][] =
+  [
+    [60, 1, (count) => say`${count}s ago`, (count) => say`in ${count}s`],
+    [3600, 60, (count) => say`${count}m ago`, (count) => say`in ${count}m`],
+    [86_400, 3600, (count) => say`${count}h ago`, (count) => say`in ${count}h`],
+    [30 * 86_400, 86_400, (count) => say`${count}d ago`, (count) => say`in ${count}d`],
+  ];
 
 /** A relative time (`5m ago`, `in 2h`). A time more than a month away is shown as a date. */
-export function relativeTime(value: unknown, now: Date): string {
+export function relativeText(value: unknown, now: Date): Text {
   const at = typeof value === 'string' || typeof value === 'number' ? new Date(value) : undefined;
   if (!at || Number.isNaN(at.getTime())) return visible(plain(value));
   const seconds = Math.round((now.getTime() - at.getTime()) / 1000);
   const distance = Math.abs(seconds);
-  if (distance < 1) return 'now';
-  for (const [limit, size, unit] of STEPS) {
-    if (distance >= limit) continue;
-    const text = `${Math.floor(distance / size)}${unit}`;
-    return seconds > 0 ? `${text} ago` : `in ${text}`;
-  }
+  if (distance < 1) return say`now`;
+  for (const [limit, size, ago, ahead] of STEPS)
+    if (distance < limit) return (seconds > 0 ? ago : ahead)(Math.floor(distance / size));
   return at.toISOString().slice(0, 10);
+}
+
+/** A relative time in English. */
+export function relativeTime(value: unknown, now: Date): string {
+  return english(relativeText(value, now));
 }
 
 /** A duration with its unit: 86400 is `24 h`, 604800 is `7 d`. */

@@ -9,6 +9,7 @@ import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT, UsageError, ignoreUnreachable } from '../errors.ts';
 import type { StreamedBody } from '../http.ts';
+import { type Speech, type Text, coded, joined, say, textIn } from '../language.ts';
 import { changes, day, duration, examples, seconds } from '../options.ts';
 import { type Field, type Resource, addFields, bodyOf, complete, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
@@ -30,8 +31,8 @@ export const bill: Resource = {
     columns: [
       { field: 'billNo', title: 'BILL', kind: 'id' },
       { field: 'day', kind: 'id' },
-      { field: 'payWay', title: 'CHANNEL', kind: 'id' },
-      { field: 'state', kind: 'status' },
+      { field: 'payWay', title: 'CHANNEL', kind: 'id', words: 'payWay' },
+      { field: 'state', kind: 'status', words: 'billState' },
       { field: 'lines', kind: 'id' },
       { field: 'open', kind: 'id', read: (row) => countOf(row, 'open') },
       { field: 'listed', kind: 'id', read: (row) => countOf(row, 'listed') },
@@ -39,8 +40,9 @@ export const bill: Resource = {
       { field: 'nextCheckAt', title: 'NEXT CHECK', kind: 'time' },
       { field: 'account' },
       { field: 'project' },
-      { field: 'mode' },
+      { field: 'mode', words: 'mode' },
     ],
+    more: [{ field: 'source', words: 'source' }],
   },
   filters: [
     BY.channel,
@@ -82,8 +84,8 @@ const COUNTS: View = {
   noun: 'difference',
   id: 'kind',
   columns: [
-    { field: 'kind', title: 'DIFFERENCE', kind: 'id' },
-    { field: 'state', kind: 'status' },
+    { field: 'kind', title: 'DIFFERENCE', kind: 'id', words: 'kind' },
+    { field: 'state', kind: 'status', words: 'differenceState' },
     { field: 'count', kind: 'id' },
   ],
 };
@@ -95,19 +97,22 @@ export async function showBill({ print, terminal }: Pick<Context, 'print' | 'ter
   if (print.format !== 'table' || print.fields || print.linewise) return print.item(row, bill.view);
   const { totals, sums, differences, fault, quiet, ...facts } = row;
   const stated = (totals ?? []) as Row[];
-  const more = {
-    ...balanceLine(stated),
-    ...faultLine(fault as Row | null | undefined),
-    ...quietLine(quiet as Row | null | undefined),
-  };
+  const speech = await print.speech();
+  const more = Object.fromEntries(
+    Object.entries({
+      ...balanceLine(stated),
+      ...faultLine(fault as Row | null | undefined),
+      ...quietLine(quiet as Row | null | undefined),
+    }).map(([name, text]) => [name, textIn(text, speech)]),
+  );
   await print.item({ ...facts, ...more }, { ...bill.view, columns: FACTS });
   const sumRows = [
     ...named(
       stated.filter((one) => one['payments'] !== null),
-      () => 'the bill itself',
+      () => say`the bill itself`,
     ),
     ...named(sums, ownerOfLines),
-  ];
+  ].map(({ of, ...figures }) => ({ of: textIn(of, speech), ...figures }));
   for (const [rows, view] of [
     [sumRows, SUMS],
     [(differences ?? []) as Row[], COUNTS],
@@ -118,7 +123,7 @@ export async function showBill({ print, terminal }: Pick<Context, 'print' | 'ter
   }
 }
 
-function balanceLine(totals: readonly Row[]): Row {
+function balanceLine(totals: readonly Row[]): Record<string, Text> {
   const texts = totals
     .filter((one) => typeof one['openingMinor'] === 'number')
     .map((one) =>
@@ -127,24 +132,28 @@ function balanceLine(totals: readonly Row[]): Row {
   return texts.length === 0 ? {} : { balance: texts.join(', ') };
 }
 
-function faultLine(fault: Row | null | undefined): Row {
+function faultLine(fault: Row | null | undefined): Record<string, Text> {
   if (!fault) return {};
-  const place = (['line', 'column'] as const).filter((name) => typeof fault[name] === 'number');
-  const words = [plain(fault['code']), ...place.map((name) => `${name} ${plain(fault[name])}`)];
-  return { fault: `${words.join(', ')}: ${plain(fault['detail'])}` };
+  const { line, column } = placeOf(fault);
+  const words = [
+    plain(fault['code']),
+    line === undefined ? '' : say`line ${line}`,
+    column === undefined ? '' : say`column ${column}`,
+  ];
+  return { fault: joined([joined(words), plain(fault['detail'])], ': ') };
 }
 
-function quietLine(quiet: Row | null | undefined): Row {
+function quietLine(quiet: Row | null | undefined): Record<string, Text> {
   if (!quiet) return {};
-  return { quiet: `since ${plain(quiet['since'])}, by ${plain(quiet['by'])}: ${plain(quiet['reason'])}` };
+  return { quiet: say`since ${plain(quiet['since'])}, by ${plain(quiet['by'])}: ${plain(quiet['reason'])}` };
 }
 
-function named(rows: unknown, name: (row: Row) => string): Row[] {
+function named(rows: unknown, name: (row: Row) => Text): (Row & { of: Text })[] {
   return ((rows ?? []) as Row[]).map((row) => ({ of: name(row), ...row }));
 }
 
-function ownerOfLines({ project }: Row): string {
-  return project === null ? 'lines, not ours' : `lines, ${plain(project)}`;
+function ownerOfLines({ project }: Row): Text {
+  return project === null ? say`lines, not ours` : say`lines, ${plain(project)}`;
 }
 
 const BILL_KEY_FIELDS: readonly Field[] = [
@@ -158,65 +167,79 @@ const BILL_KEY_FIELDS: readonly Field[] = [
   { name: 'project', value: 'code', help: 'project code, by default "default"' },
 ];
 
-const UNCHANGED_FILE = 'import the file as it was downloaded; spreadsheet programs change it when they save it';
+const UNCHANGED_FILE = say`import the file as it was downloaded; spreadsheet programs change it when they save it`;
 
 /** Advice by error code of an imported bill file. A test compares the codes with those of the service. */
-export const ADVICE: Readonly<Record<string, string>> = {
-  not_a_bill: 'choose the bill of transactions, as it was downloaded from the channel',
-  cut_short: 'download the file again: its end is missing',
+export const ADVICE: Readonly<Record<string, Text>> = {
+  not_a_bill: say`choose the bill of transactions, as it was downloaded from the channel`,
+  cut_short: say`download the file again: its end is missing`,
   wrong_charset: UNCHANGED_FILE,
-  wrong_columns: 'download the bill of all transactions, in its standard form',
+  wrong_columns: say`download the bill of all transactions, in its standard form`,
   wrong_cell: UNCHANGED_FILE,
-  wrong_account: 'check --account and --project: the file belongs to another account; payctl channel list',
-  wrong_day: 'check --date: the file is the bill of another day',
-  wrong_hash: 'download the file again: its hash does not match',
-  empty_bill:
-    'nothing to do if the channel really has no payments of that day; otherwise ask its support why: the lines that it gave before still count',
-  wrong_sums: "download the file again; if its sums are still not those of its lines, ask the channel's support",
-  too_large: 'the file is larger than any bill: check that it is the right one',
+  wrong_account: say`check --account and --project: the file belongs to another account; payctl channel list`,
+  wrong_day: say`check --date: the file is the bill of another day`,
+  wrong_hash: say`download the file again: its hash does not match`,
+  empty_bill: say`nothing to do if the channel really has no payments of that day; otherwise ask its support why: the lines that it gave before still count`,
+  wrong_sums: say`download the file again; if its sums are still not those of its lines, ask the channel's support`,
+  too_large: say`the file is larger than any bill: check that it is the right one`,
 };
 
 /** Error codes that mean a wrong channel configuration, not a faulty bill. */
 const CONFIGURED = new Set(['not_configured', 'misconfigured', 'wrong_account']);
 
-function nameOf(bill: Row): string {
-  return `Bill ${String(bill['billNo'])} of ${String(bill['payWay'])}, ${String(bill['day'])}`;
+/** How texts call a bill: the start of a sentence. */
+export function nameOf(bill: Row): Text {
+  return say`Bill ${plain(bill['billNo'])} of ${coded('payWay', plain(bill['payWay']))}, ${plain(bill['day'])}`;
 }
 
 /** The error for a bill that could not be compared with the orders; undefined if it was compared. */
-function failureOf(bill: Row): CliError | undefined {
+function failureOf(bill: Row, speech: Speech): CliError | undefined {
   const fault = faultOf(bill['fault']);
   const state = String(bill['state']);
   // `same_account` is harmless: the lines of this bill are already in the bill of another app of the same merchant.
   if (state === 'done' && (!fault || fault.code === 'same_account')) return undefined;
   const name = nameOf(bill);
-  const faultText = fault ? ` ${sentence(fault)}` : '';
+  const faultText = fault ? sentence(fault) : '';
   const extra = { billNo: bill['billNo'], state, ...(fault ? { fault: fault.code } : {}), ...placeOf(fault) };
-  const fails = (code: string, exitCode: number, words: string, hint: string) =>
-    new CliError(code, exitCode, `${name}${words}${faultText}`, { hint, extra });
+  const fails = (code: string, exitCode: number, words: Text, hint: Text) =>
+    new CliError(code, exitCode, textIn(joined([words, faultText], ' '), speech), {
+      hint: textIn(hint, speech),
+      extra,
+    });
   const known = CONFIGURED.has(fault?.code ?? '') ? 'payctl channel list' : undefined;
-  const importHint = `download it from the channel, then: ${importLine(bill)}`;
+  const importHint = say`download it from the channel, then: ${importLine(bill)}`;
   if (state === 'done')
     return fails(
       'bill_not_renewed',
       EXIT.failed,
-      ' could not be fetched from the channel again; the service keeps the earlier bill and its result.',
+      say`${name} could not be fetched from the channel again; the service keeps the earlier bill and its result.`,
       again(bill),
     );
   if (state === 'refused')
-    return fails('bill_refused', EXIT.failed, ' was refused.', known ?? `${again(bill)}; or ${importHint}`);
-  if (state === 'missing') return fails('bill_missing', EXIT.failed, ' is missing.', importHint);
-  return fails('bill_not_there', EXIT.tryAgain, ' is not available yet.', known ?? again(bill));
+    return fails(
+      'bill_refused',
+      EXIT.failed,
+      say`${name} was refused.`,
+      known ?? say`${again(bill)}; or ${importHint}`,
+    );
+  if (state === 'missing') return fails('bill_missing', EXIT.failed, say`${name} is missing.`, importHint);
+  return fails('bill_not_there', EXIT.tryAgain, say`${name} is not available yet.`, known ?? again(bill));
 }
 
-function withFaultHint(error: unknown): unknown {
+function withFaultHint(error: unknown, speech: Speech): unknown {
   if (!(error instanceof CliError) || error.code !== 'bill_malformed') return error;
   const { extra } = error.options;
   const details = (extra?.['details'] ?? extra ?? {}) as Row;
   const hint = ADVICE[String(details['fault'])];
   if (hint === undefined) return error;
+  const said = textIn(hint, speech);
   // `fields` is dropped, because its only entry repeats the message.
-  return new CliError(error.code, error.exitCode, error.message, { ...error.options, fields: [], hint, cause: error });
+  return new CliError(error.code, error.exitCode, error.message, {
+    ...error.options,
+    fields: [],
+    hint: said,
+    cause: error,
+  });
 }
 
 interface Fault {
@@ -230,22 +253,23 @@ function faultOf(value: unknown): Fault | undefined {
   return typeof value === 'object' && value !== null ? (value as Fault) : undefined;
 }
 
-function placeOf(fault: Fault | undefined): { line?: number; column?: number } {
+function placeOf(fault: Pick<Fault, 'line' | 'column'> | Row | undefined): { line?: number; column?: number } {
   const { line, column } = fault ?? {};
   return { ...(typeof line === 'number' ? { line } : {}), ...(typeof column === 'number' ? { column } : {}) };
 }
 
 /** Formats the error of a bill as a sentence, e.g. `The amount is no number (line 17, column 5; wrong_cell).` */
-function sentence(fault: Fault): string {
+function sentence(fault: Fault): Text {
   const { line, column } = placeOf(fault);
-  const place = line === undefined ? [] : [`line ${line}${column === undefined ? '' : `, column ${column}`}`];
-  return `${plain(fault.detail).replace(/\.$/, '')} (${[...place, fault.code].join('; ')}).`;
+  const place =
+    line === undefined ? '' : joined([say`line ${line}`, column === undefined ? '' : say`column ${column}`]);
+  return say`${plain(fault.detail).replace(/\.$/, '')} (${joined([place, fault.code], '; ')}).`;
 }
 
-function again(bill: Row): string {
+function again(bill: Row): Text {
   const at = bill['nextCheckAt'];
   return typeof at === 'string'
-    ? `the service queries the channel again at ${at}`
+    ? say`the service queries the channel again at ${at}`
     : `payctl bill get ${String(bill['billNo'])}`;
 }
 
@@ -273,11 +297,11 @@ async function finish(context: Context, begun: Row, flags: WaitFlags): Promise<v
   const billNo = String(begun['billNo']);
   if (flags.wait === false) {
     await showBill(context, begun);
-    return print.done(`Not waiting. Next: payctl bill get ${billNo}`);
+    return print.done(say`Not waiting. Next: payctl bill get ${billNo}`);
   }
   const ended = await follow(context, begun, flags);
   await showBill(context, ended);
-  const failure = failureOf(ended);
+  const failure = failureOf(ended, await print.speech());
   if (failure) throw failure;
   await print.done(outcome(ended));
 }
@@ -287,24 +311,27 @@ async function follow({ api, print, terminal }: Context, begun: Row, flags: Wait
   const billNo = String(begun['billNo']);
   const longest = typeof flags.wait === 'number' ? flags.wait : LONGEST_SECONDS;
   const until = performance.now() + longest * 1000;
-  const spinner = startSpinner(terminal.err, progress(begun));
+  const speech = await print.speech();
+  const spinner = startSpinner(terminal.err, textIn(progress(begun), speech));
   let lastState = '';
   try {
     for (;;) {
       const now = await api.get(rowPath(bill, billNo)).catch(ignoreUnreachable);
       if (now) {
-        spinner.text = `${progress(now)} (Ctrl-C stops waiting)`;
+        spinner.text = textIn(say`${progress(now)} (Ctrl-C stops waiting)`, speech);
         if (!terminal.err.isTerminal && lastState !== now['state'] && !isOver(now, begun))
           await print.done(progress(now));
         lastState = String(now['state']);
         if (isOver(now, begun)) return now;
       }
-      if (performance.now() >= until) throw tooLong(begun, lastState, longest);
+      if (performance.now() >= until) throw tooLong(begun, { state: lastState, longest }, speech);
       await wait((flags.interval ?? 2) * 1000, undefined, { signal: terminal.signal });
     }
   } catch (error) {
     if (terminal.signal.aborted)
-      throw new Cancelled(`Stopped waiting; the service still processes the bill. Next: payctl bill get ${billNo}`);
+      throw new Cancelled(
+        textIn(say`Stopped waiting; the service still processes the bill. Next: payctl bill get ${billNo}`, speech),
+      );
     throw error;
   } finally {
     spinner.stop();
@@ -317,32 +344,32 @@ function isOver(bill: Row, begun: Row): boolean {
   return bill['state'] === 'waiting' && bill['fault'] !== null && Number(bill['checks']) > Number(begun['checks']);
 }
 
-function tooLong(begun: Row, state: string, longest: number): CliError {
+function tooLong(begun: Row, { state, longest }: { state: string; longest: number }, speech: Speech): CliError {
+  const now = coded('billState', state || 'unknown');
   return new CliError(
     'bill_takes_long',
     EXIT.tryAgain,
-    `${nameOf(begun)} is still ${state || 'unknown'} after ${longest} s; the service still processes the bill.`,
+    textIn(say`${nameOf(begun)} is still ${now} after ${longest} s; the service still processes the bill.`, speech),
     { hint: `payctl bill get ${String(begun['billNo'])}`, extra: { billNo: begun['billNo'], state: state || null } },
   );
 }
 
-const PROGRESS_TEXTS: Readonly<Record<string, string>> = {
-  waiting: 'asking the channel',
-  reading: 'reading',
-  matching: 'comparing with the orders',
+const PROGRESS_TEXTS: Readonly<Record<string, (bill: Row) => Text>> = {
+  waiting: () => say`asking the channel`,
+  reading: () => say`reading`,
+  matching: ({ lines }) => say`comparing with the orders, ${plain(lines)} lines`,
 };
 
-function progress(bill: Row): string {
+function progress(bill: Row): Text {
   const state = String(bill['state']);
-  const lines = state === 'matching' ? `, ${String(bill['lines'])} lines` : '';
-  return `${nameOf(bill)}: ${PROGRESS_TEXTS[state] ?? state}${lines}`;
+  return joined([nameOf(bill), PROGRESS_TEXTS[state]?.(bill) ?? state], ': ');
 }
 
-function outcome(bill: Row): string {
+function outcome(bill: Row): Text {
   const [open, listed] = [countOf(bill, 'open'), countOf(bill, 'listed')];
-  const lines = `${nameOf(bill)}: ${String(bill['lines'])} lines`;
-  if (open + listed === 0) return `${lines}, no open differences.`;
-  return `${lines}; differences: ${open} being checked, ${listed} for review. Next: payctl bill differences ${String(bill['billNo'])}`;
+  const [name, lines] = [nameOf(bill), plain(bill['lines'])];
+  if (open + listed === 0) return say`${name}: ${lines} lines, no open differences.`;
+  return say`${name}: ${lines} lines; differences: ${open} being checked, ${listed} for review. Next: payctl bill differences ${plain(bill['billNo'])}`;
 }
 
 export const FETCH: Action = {
@@ -384,7 +411,8 @@ export function defineImport(noun: Command, context: ContextOf): void {
 }
 
 async function runImport(context: Context, file: string, options: Row & ChangeFlags & WaitFlags): Promise<void> {
-  const { terminal, change, flags } = context;
+  const { terminal, change, flags, print } = context;
+  const speech = await print.speech();
   const query = (await complete(context, BILL_KEY_FIELDS, bodyOf(options, BILL_KEY_FIELDS))) as Query;
   let tell = (_sent: number): void => {};
   const content = await bodyOfFile(resolve(terminal.cwd, file), (sent) => tell(sent));
@@ -398,19 +426,19 @@ async function runImport(context: Context, file: string, options: Row & ChangeFl
       shown: { name: basename(file), bytes: content.length },
       silenceMs: flags.timeout === undefined ? SILENCE_MS : flags.timeout * 1000,
       progress: (spinner) => {
-        tell = (sent) => (spinner.text = uploadProgress(basename(file), sent, content.length));
+        tell = (sent) => (spinner.text = textIn(uploadProgress(basename(file), sent, content.length), speech));
       },
     },
     options,
   ).catch((error: unknown) => {
-    throw withFaultHint(error);
+    throw withFaultHint(error, speech);
   });
   if (begun) await finish(context, begun, options);
 }
 
-function uploadProgress(name: string, sent: number, all: number): string {
-  if (sent >= all) return `Sent ${name}; the service reads it …`;
-  return `${progressBar(sent, all)}  ${megabytes(sent)} of ${megabytes(all)} MB  ${name}`;
+function uploadProgress(name: string, sent: number, all: number): Text {
+  if (sent >= all) return say`Sent ${name}; the service reads it …`;
+  return say`${progressBar(sent, all)}  ${megabytes(sent)} of ${megabytes(all)} MB  ${name}`;
 }
 
 function megabytes(bytes: number): string {

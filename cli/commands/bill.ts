@@ -5,12 +5,13 @@ import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type ExportFlags, exportBroken, exportFlags, exportStream } from '../export-stream.ts';
+import { type Text, coded, joined, say, textIn } from '../language.ts';
 import { changes, choice, day, examples, integer, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, addList, complete, printList, queryOf, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
 import { type Column, type Row, type View, minorDigits, minorMoney, plain, valueOf } from '../values.ts';
-import { BILL_NO, FETCH, RERUN, bill, defineImport, showBill } from './bill-fetch.ts';
-import { BY, REASON } from './views.ts';
+import { BILL_NO, FETCH, RERUN, bill, defineImport, nameOf, showBill } from './bill-fetch.ts';
+import { BY, KIND, REASON } from './views.ts';
 
 function defineGet(noun: Command, context: ContextOf): void {
   const command = noun
@@ -31,10 +32,10 @@ const DIFFERENCES: View = {
   id: 'orderNo',
   columns: [
     { field: 'orderNo', title: 'ORDER', kind: 'id' },
-    { field: 'kind', kind: 'id' },
+    { ...KIND, kind: 'id' },
     side('ours'),
     side('theirs'),
-    { field: 'state', kind: 'status' },
+    { field: 'state', kind: 'status', words: 'differenceState' },
     { field: 'theirs.currency', title: 'CUR', kind: 'id' },
     { field: 'theirs.line', title: 'LINE', kind: 'id' },
     { field: 'refundNo', title: 'REFUND', kind: 'id' },
@@ -67,7 +68,7 @@ const LINES: View = {
   id: 'line',
   columns: [
     { field: 'line', kind: 'id' },
-    { field: 'kind', kind: 'id' },
+    { field: 'kind', kind: 'id', words: 'lineKind' },
     { field: 'orderNo', title: 'ORDER', kind: 'id' },
     { field: 'amountMinor', title: 'AMOUNT', kind: 'minor' },
     { field: 'feeMinor', title: 'FEE', kind: 'minor' },
@@ -121,8 +122,8 @@ async function runDifferences(context: Context, billNo: string, options: Row & L
   });
   const { print } = context;
   if (print.format !== 'table' || print.linewise) return;
-  for (const fix of [...fixes].slice(0, MOST_FIXES)) await print.done(`Next: ${fix}`);
-  if (fixes.size > MOST_FIXES) await print.done(`${fixes.size - MOST_FIXES} more: add --fields orderNo,kind,fix`);
+  for (const fix of [...fixes].slice(0, MOST_FIXES)) await print.done(say`Next: ${fix}`);
+  if (fixes.size > MOST_FIXES) await print.done(say`${fixes.size - MOST_FIXES} more: add --fields orderNo,kind,fix`);
 }
 
 interface LinesFlags {
@@ -164,14 +165,14 @@ async function runLines(context: Context, billNo: string, flags: LinesFlags): Pr
   for await (const row of streamLines(context, billNo, flags.kind)) {
     if (printed + held.length >= most) {
       await show();
-      return print.note('There are more lines: add --all, or use payctl bill export.');
+      return print.note(say`There are more lines: add --all, or use payctl bill export.`);
     }
     held.push(row);
     if (print.linewise && held.length >= LINES_AT_ONCE) await show();
     if (terminal.out.closed) return;
   }
   if (held.length > 0 || printed === 0) await show();
-  if (printed === 0 && print.format === 'table') await print.note('No line found.');
+  if (printed === 0 && print.format === 'table') await print.note(say`No line found.`);
 }
 
 /** If the caller stops early, the connection is closed. */
@@ -275,12 +276,14 @@ async function runQuiet(context: Context, billNo: string, flags: QuietFlags): Pr
   if (!row) return;
   await showBill(context, row);
   await context.print.done(
-    `Unknown order numbers of ${accountOf(row)} are ${off ? 'reported again' : 'no longer reported'}.`,
+    off
+      ? say`Unknown order numbers of ${accountOf(row)} are reported again.`
+      : say`Unknown order numbers of ${accountOf(row)} are no longer reported.`,
   );
 }
 
-function accountOf({ payWay, account }: Row): string {
-  return `${String(payWay)} ${String(account)}`;
+function accountOf({ payWay, account }: Row): Text {
+  return joined([coded('payWay', plain(payWay)), plain(account)], ' ');
 }
 
 const SETTLED_FILTERS: readonly Field[] = [
@@ -297,7 +300,7 @@ const DAYS: View = {
   id: 'billNo',
   columns: [
     { field: 'day', kind: 'id' },
-    { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+    { field: 'payWay', title: 'CHANNEL', kind: 'id', words: 'payWay' },
     { field: 'currency', title: 'CUR', kind: 'id' },
     { field: 'netMinor', title: 'NET', kind: 'minor' },
     { field: 'grossMinor', title: 'GROSS', kind: 'minor' },
@@ -337,9 +340,10 @@ async function runSettlement({ api, print }: Context, options: Row): Promise<voi
   if (print.json) return print.item(figures, DAYS);
   const rows = (name: string) => (figures[name] ?? []) as Row[];
   const withTotals = print.format === 'table' && !print.linewise;
-  const totals = withTotals ? rows('totals').map((row) => ({ day: 'total', ...row })) : [];
+  const total = textIn(say`total`, await print.speech());
+  const totals = withTotals ? rows('totals').map((row) => ({ day: total, ...row })) : [];
   await print.list([...rows('days'), ...totals], DAYS);
-  if (rows('days').length === 0) await print.done('No settled day found.');
+  if (rows('days').length === 0) await print.done(say`No settled day found.`);
   await notes(rows('shrunk').map(shrunk), (text) => print.note(text));
   await notes(rows('pendingRefunds').map(pending), (text) => print.note(text));
   await notes(rows('unreadable').map(unreadable), (text) => print.note(text));
@@ -349,57 +353,55 @@ async function runSettlement({ api, print }: Context, options: Row): Promise<voi
   await notes(rows('missing').map(missing), (text) => print.note(text));
 }
 
-async function notes(texts: readonly string[], note: (text: string) => Promise<void>): Promise<void> {
+async function notes(texts: readonly Text[], note: (text: Text) => Promise<void>): Promise<void> {
   for (const text of texts.slice(0, MOST_NOTES)) await note(text);
-  if (texts.length > MOST_NOTES) await note(`${texts.length - MOST_NOTES} more like this: add --json`);
+  if (texts.length > MOST_NOTES) await note(say`${texts.length - MOST_NOTES} more like this: add --json`);
 }
 
-function missing(row: Row): string {
+function missing(row: Row): Text {
   const [payWay, account, date] = [plain(row['payWay']), plain(row['account']), plain(row['day'])];
   const project = plain(row['project']);
-  const state = row['state'] ? ` (${plain(row['state'])})` : '';
-  return `No bill of ${payWay} ${account}, ${date}${state}. Next: payctl bill fetch --pay-way ${payWay} --date ${date} --account ${account} --project ${project}`;
+  const next = `payctl bill fetch --pay-way ${payWay} --date ${date} --account ${account} --project ${project}`;
+  return row['state']
+    ? say`No bill of ${accountOf(row)}, ${date} (${coded('billState', plain(row['state']))}). Next: ${next}`
+    : say`No bill of ${accountOf(row)}, ${date}. Next: ${next}`;
 }
 
-function shrunk(row: Row): string {
-  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
-  return `Bill ${of}, has ${plain(row['lines'])} lines; an earlier reading had ${plain(row['mostLines'])}.`;
+function shrunk(row: Row): Text {
+  return say`${nameOf(row)}, has ${plain(row['lines'])} lines; an earlier reading had ${plain(row['mostLines'])}.`;
 }
 
-function pending(row: Row): string {
-  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
-  const money = minorMoney(Number(row['amountMinor']), plain(row['currency']));
-  const refunds = `${plain(row['refunds'])} refund(s) of ${money} as under way`;
+function pending(row: Row): Text {
+  const [count, money] = [plain(row['refunds']), minorMoney(Number(row['amountMinor']), plain(row['currency']))];
   return row['end'] === 'failed'
-    ? `Bill ${of}, has ${refunds}: they failed since, and are not counted.`
-    : `Bill ${of}, has ${refunds}: they are counted, and their end is not known.`;
+    ? say`${nameOf(row)}, has ${count} refund(s) of ${money} as under way: they failed since, and are not counted.`
+    : say`${nameOf(row)}, has ${count} refund(s) of ${money} as under way: they are counted, and their end is not known.`;
 }
 
-function unreadable(row: Row): string {
-  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
-  const shortfall = row['shortfall'] ? ` ${plain(row['shortfall'])}` : '';
-  return `Bill ${of}, is short of ${plain(row['lines'])} lines that could not be read.${shortfall}`;
+function unreadable(row: Row): Text {
+  const short = say`${nameOf(row)}, is short of ${plain(row['lines'])} lines that could not be read.`;
+  return joined([short, plain(row['shortfall'])], ' ');
 }
 
-function disagreement(row: Row): string {
-  const { bill, lines } = row;
+function disagreement(row: Row): Text {
   const [what, currency] = [plain(row['what']), plain(row['currency'])];
   const isCount = what === 'payments' || what === 'refunds';
-  const figure = (value: unknown) =>
-    isCount ? `${plain(value)} ${what} in ${currency}` : `${what} of ${minorMoney(Number(value), currency)}`;
-  const of = `${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}`;
-  return `Bill ${of}, states ${figure(bill)}; its lines add up to ${figure(lines)}.`;
+  const figure = (value: unknown): Text =>
+    isCount
+      ? say`${plain(value)} ${coded('figure', what)} in ${currency}`
+      : say`${coded('figure', what)} of ${minorMoney(Number(value), currency)}`;
+  return say`${nameOf(row)}, states ${figure(row['bill'])}; its lines add up to ${figure(row['lines'])}.`;
 }
 
-function balance(row: Row): string {
+function balance(row: Row): Text {
   const money = (name: string) => minorMoney(Number(row[name]), plain(row['currency']));
-  const [payWay, account, from, to] = ['payWay', 'account', 'from', 'to'].map((name) => plain(row[name]));
-  const days = from === to ? from : `${from} to ${to}`;
-  return `The balance of ${payWay} ${account}, ${days}, moved by ${money('balance')}; the lines of its bills add up to ${money('lines')}.`;
+  const [from, to] = [plain(row['from']), plain(row['to'])];
+  const days = from === to ? from : say`${from} to ${to}`;
+  return say`The balance of ${accountOf(row)}, ${days}, moved by ${money('balance')}; the lines of its bills add up to ${money('lines')}.`;
 }
 
-function unchecked(row: Row): string {
-  return `Bill ${plain(row['billNo'])} of ${plain(row['payWay'])}, ${plain(row['day'])}, is not checked against the balances of its account.`;
+function unchecked(row: Row): Text {
+  return say`${nameOf(row)}, is not checked against the balances of its account.`;
 }
 
 /** Adds the subcommands of `payctl bill`. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { type Context, type ContextOf, DEFAULT_TIMEOUT_SECONDS } from '../context.ts';
+import { chooseLanguage } from '../language.ts';
 import { examples } from '../options.ts';
 import { configFolder } from '../session.ts';
 import type { Row, View } from '../values.ts';
@@ -28,6 +29,7 @@ async function runExplain(context: Context): Promise<void> {
   const { env } = context.terminal;
   const { flags } = context;
   const folder = configFolder(env);
+  const spoken = chooseLanguage(flags.lang, env);
   const rows: Row[] = [
     { setting: 'context', value: target.context, source: target.sources.context },
     { setting: 'server', value: target.server, source: target.sources.server },
@@ -54,6 +56,7 @@ async function runExplain(context: Context): Promise<void> {
       value: flags.color ?? 'auto',
       source: flags.color ? 'flag' : env['NO_COLOR'] ? 'NO_COLOR' : env['FORCE_COLOR'] ? 'FORCE_COLOR' : 'default',
     },
+    { setting: 'language', value: spoken.language, source: spoken.source },
     {
       setting: 'questions',
       value: context.terminal.canAsk ? 'possible' : 'not possible',

@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path';
 import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
+import { say } from '../language.ts';
 import { type Resource, addGet, addList } from '../resource.ts';
 import type { Change } from '../safety.ts';
 import type { Row } from '../values.ts';
@@ -22,11 +23,11 @@ const dispute: Resource = {
     id: 'disputeNo',
     columns: [
       { field: 'disputeNo', title: 'DISPUTE', kind: 'id' },
-      { field: 'status', kind: 'status' },
+      { field: 'status', kind: 'status', words: 'disputeState' },
       { field: 'amount', kind: 'money' },
       { field: 'orderNo', title: 'ORDER', kind: 'id' },
       { field: 'dueAt', title: 'DUE', kind: 'time' },
-      { field: 'payWay', title: 'CHANNEL', kind: 'id' },
+      { field: 'payWay', title: 'CHANNEL', kind: 'id', words: 'payWay' },
       { field: 'openedAt', kind: 'time' },
       { field: 'reason' },
     ],
@@ -106,7 +107,7 @@ export function define(noun: Command, context: ContextOf): void {
     request: (_disputeNo, body, context) => contentOf(context, body),
     risk: 'moderate',
     money: true,
-    done: (_row, disputeNo) => `Answered dispute ${disputeNo}.`,
+    done: (_row, disputeNo) => say`Answered dispute ${disputeNo}.`,
   });
   addAction(noun, context, dispute, {
     verb: 'accept',
@@ -126,8 +127,8 @@ export function define(noun: Command, context: ContextOf): void {
       await context.print.item(row, dispute.view);
       await context.print.done(
         row['status'] === 'lost'
-          ? `Accepted dispute ${disputeNo}; the payer gets the money.`
-          : `The channel has not closed the dispute yet. Next: payctl dispute get ${disputeNo}`,
+          ? say`Accepted dispute ${disputeNo}; the payer gets the money.`
+          : say`The channel has not closed the dispute yet. Next: payctl dispute get ${disputeNo}`,
       );
     },
   });
@@ -145,6 +146,6 @@ export function define(noun: Command, context: ContextOf): void {
     ],
     risk: 'moderate',
     money: true,
-    done: (_row, disputeNo) => `Finished dispute ${disputeNo}.`,
+    done: (_row, disputeNo) => say`Finished dispute ${disputeNo}.`,
   });
 }

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { addAction } from '../action.ts';
 import type { ContextOf } from '../context.ts';
+import { say } from '../language.ts';
 import { type Resource, addGet, addList } from '../resource.ts';
-import { BY, EXCEPTIONS, REASON, printWaiting } from './views.ts';
+import { BY, EXCEPTIONS, KIND, REASON, printWaiting } from './views.ts';
 
 const EXCEPTION_ID = '01935b31-2d5e-7c04-8b6a-e41f9a7d0c52';
 
@@ -16,13 +17,14 @@ const exception: Resource = {
     id: 'id',
     columns: [
       { field: 'id', kind: 'id' },
-      { field: 'kind', kind: 'status' },
+      { ...KIND, kind: 'status' },
       { field: 'orderNo', title: 'ORDER', kind: 'id' },
       { field: 'refundNo', title: 'REFUND', kind: 'id' },
-      { field: 'state', kind: 'status' },
+      { field: 'state', kind: 'status', words: 'exceptionState' },
       { field: 'createdAt', kind: 'time' },
       { field: 'detail' },
     ],
+    more: [{ field: 'resolution', words: 'resolution' }],
   },
   filters: [
     { name: 'state', value: 'state', help: 'filter by state', choices: ['open', 'resolved'] },
@@ -76,8 +78,8 @@ export function define(noun: Command, context: ContextOf): void {
       await context.print.item(row, exception.view);
       await context.print.done(
         row['state'] === 'open'
-          ? `Exception ${id} is still open: the action failed again.`
-          : `Resolved exception ${id}.`,
+          ? say`Exception ${id} is still open: the action failed again.`
+          : say`Resolved exception ${id}.`,
       );
     },
   });

@@ -16,6 +16,8 @@ export interface Noun {
   summary: string;
   /** The login that the command needs; an administrator's by default. */
   login?: Login;
+  /** Whether what people read of its results is also in Chinese. */
+  translated?: true;
   load(): Promise<NounModule>;
 }
 
@@ -91,6 +93,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
       name: 'dispute',
       plural: 'disputes',
       summary: 'disputes and chargebacks of payers',
+      translated: true,
       login: 'any',
       load: () => import('./dispute.ts'),
     },
@@ -104,12 +107,14 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
       name: 'exception',
       plural: 'exceptions',
       summary: 'cases that need manual review',
+      translated: true,
       load: () => import('./exception.ts'),
     },
     {
       name: 'bill',
       plural: 'bills',
       summary: 'bills of the channels: compare, settle',
+      translated: true,
       load: () => import('./bill.ts'),
     },
     { name: 'skillpay', summary: 'pay-per-call (HTTP 402)', login: 'any', load: () => import('./skillpay.ts') },
@@ -145,9 +150,15 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     {
       name: 'explain',
       summary: 'explain the state of an order and what happens next',
+      translated: true,
       load: () => import('./explain/index.ts'),
     },
-    { name: 'doctor', summary: 'diagnose problems and suggest fixes', load: () => import('./doctor/index.ts') },
+    {
+      name: 'doctor',
+      summary: 'diagnose problems and suggest fixes',
+      translated: true,
+      load: () => import('./doctor/index.ts'),
+    },
   ],
   Server: [
     {

@@ -4,6 +4,7 @@ import { CliError, EXIT, UsageError } from '../errors.ts';
 import { type Finding, printFindings } from '../findings.ts';
 import type { CopyInput, DatabaseDescription, Offline, RestoredFacts } from '../../server/offline/port.ts';
 import { type OfflineFlags, databaseLine, offlineFlags, translate, withOffline } from '../offline.ts';
+import { english } from '../language.ts';
 import { examples } from '../options.ts';
 import { readSecretFile } from '../secrets.ts';
 import { withSpinner } from '../terminal.ts';
@@ -165,7 +166,7 @@ async function runRestoreCheck(context: Context, copy: string | undefined, flags
     'backup_unusable',
     EXIT.failed,
     `This backup cannot be used as it is: ${broken.length} of ${findings.length} checks failed; first: ${first.check}.`,
-    first.fix ? { hint: first.fix } : {},
+    first.fix ? { hint: english(first.fix) } : {},
   );
 }
 

@@ -1,8 +1,9 @@
 import { PAY_WAYS } from '../../server/domain.ts';
 import type { Context } from '../context.ts';
+import { say } from '../language.ts';
 import { instant } from '../options.ts';
 import type { Field } from '../resource.ts';
-import { type Row, type View, plain } from '../values.ts';
+import { type Column, type Row, type View, plain, valueOf } from '../values.ts';
 
 export const BY = {
   app: { name: 'clientId', flag: 'app', value: 'client_id', help: 'filter by application' },
@@ -59,11 +60,50 @@ export const EXCEPTIONS = '/api/v1/exceptions';
 
 export const APPROVALS = '/api/v1/approvals';
 
+/** The column with the kind of an exception or difference; its Chinese word says on which side the money is missing. */
+export const KIND: Column = { field: 'kind', words: 'kind', nuance: surplusOf };
+
+/**
+ * `surplus` if the channel has more money than the books of the service because of the difference, `shortage` if it has
+ * less; undefined if the amounts do not decide it. The two sides are those of a difference, or of the detail of its
+ * exception.
+ */
+function surplusOf(row: Row): 'surplus' | 'shortage' | undefined {
+  const gain = GAINS[plain(row['kind'])]?.(row) ?? 0;
+  return gain === 0 ? undefined : gain > 0 ? 'surplus' : 'shortage';
+}
+
+/** What the channel has more than the books of the service, in minor units, for kinds with both directions. */
+const GAINS: Readonly<Record<string, (row: Row) => number | undefined>> = {
+  amount_differs: (row) => apart(row, 'amount'),
+  refund_amount_differs: (row) => -apart(row, 'amount'),
+  fee_differs: (row) => -apart(row, 'fee'),
+  order_unknown_here: (row) =>
+    ((row['refundNo'] ?? valueOf(row, 'detail.number')) ? -1 : 1) * (minorOf(row, 'theirs', 'amount') ?? 0),
+  dispute_unknown_to_us: (row) => minorOf(row, 'theirs', 'amount'),
+  refund_elsewhere: (row) => (valueOf(row, 'detail.paidTwice') === true ? -1 : 0),
+};
+
+function apart(row: Row, name: 'amount' | 'fee'): number {
+  const [ours, theirs] = [minorOf(row, 'ours', name), minorOf(row, 'theirs', name)];
+  const [one, other] = (['ours', 'theirs'] as const).map((side) => sideOf(row, side, 'currency'));
+  return ours === undefined || theirs === undefined || one !== other ? 0 : theirs - ours;
+}
+
+function minorOf(row: Row, side: 'ours' | 'theirs', name: 'amount' | 'fee'): number | undefined {
+  const minor = valueOf(row, `${side}.${name}Minor`) ?? valueOf(row, `detail.${side}.${name}`);
+  return minor === undefined || minor === null ? undefined : Number(minor);
+}
+
+function sideOf(row: Row, side: 'ours' | 'theirs', name: string): unknown {
+  return valueOf(row, `${side}.${name}`) ?? valueOf(row, `detail.${side}.${name}`);
+}
+
 /** Prints a request that waits for the approval of another administrator. The service has changed nothing yet. */
 export async function printWaiting({ print }: Pick<Context, 'print'>, row: Row): Promise<void> {
   await print.item(row, APPROVAL_VIEW);
   await print.done(
-    `Nothing was done yet: another administrator has to approve it. Next: payctl approval approve ${plain(row['refundNo'])}`,
+    say`Nothing was done yet: another administrator has to approve it. Next: payctl approval approve ${plain(row['refundNo'])}`,
   );
 }
 
@@ -72,8 +112,8 @@ export const APPROVAL_VIEW: View = {
   id: 'refundNo',
   columns: [
     { field: 'refundNo', title: 'NUMBER', kind: 'id' },
-    { field: 'kind' },
-    { field: 'state', kind: 'status' },
+    { field: 'kind', words: 'approvalKind' },
+    { field: 'state', kind: 'status', words: 'approvalState' },
     { field: 'refundAmount', title: 'AMOUNT', kind: 'money' },
     { field: 'orderNo', title: 'ORDER', kind: 'id' },
     { field: 'askedBy', title: 'ASKED BY' },

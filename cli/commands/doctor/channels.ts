@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
+import { coded, joined, say } from '../../language.ts';
 import { plain, type Row } from '../../values.ts';
 import {
   CHANNEL_CONFIGS,
@@ -47,14 +48,14 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   const missing = Array.isArray(row['missing']) ? (row['missing'] as string[]) : [];
   const enabled = row['enabled'] === true;
   if (missing.length > 0) return lacking(project, payWay, missing, enabled, rowsOf(row['ofOtherAccounts']));
-  if (!enabled) return ok(name, 'disabled');
+  if (!enabled) return ok(name, say`disabled`);
   const fault = plain(row['fault']);
   if (fault)
-    return failed(name, fault, `check Security.MasterKey, or payctl channel set ${payWay}${inProject(project)}`);
+    return failed(name, fault, say`check Security.MasterKey, or payctl channel set ${payWay}${inProject(project)}`);
   if (row['configured'] === false)
     return degraded(
       name,
-      `accepts no orders: mode is ${mode}, which requires Debug = true`,
+      say`accepts no orders: mode is ${mode}, which requires Debug = true`,
       `payctl channel set ${payWay}${inProject(project)}`,
     );
   const test = await attempt(() =>
@@ -65,17 +66,17 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (test instanceof CliError) return failed(name, test.message, `payctl channel test ${payWay}${inProject(project)}`);
   const lack = plain(test['message']);
   if (test['ok'] !== false && lack) return degraded(name, lack, `payctl channel set ${payWay}${inProject(project)}`);
-  if (test['ok'] !== false) return ok(name, `${mode}, test request succeeded`);
+  if (test['ok'] !== false) return ok(name, say`${coded('mode', mode)}, test request succeeded`);
   const field = plain(test['field']);
   if (SILENT.has(plain(test['code'])))
     return failed(
       name,
-      `does not answer, but its configuration is not the cause; check the network of the server: ${lack}`,
+      say`does not answer, but its configuration is not the cause; check the network of the server: ${lack}`,
       `payctl channel test ${payWay}${inProject(project)}`,
     );
   return failed(
     name,
-    [lack || 'the test request was refused', field && `(${field})`].filter(Boolean).join(' '),
+    joined([lack || say`the test request was refused`, field && `(${field})`], ' '),
     fixOf(payWay, field, inProject(project)),
   );
 }
@@ -86,8 +87,8 @@ function waitingForTrust(row: Row): Finding[] {
   return rowsOf(row['untrusted']).map(({ id, kind, fingerprint }) =>
     degraded(
       channelName(project, payWay),
-      `${plain(kind)} ${plain(fingerprint).slice(0, 16)}… is not trusted, so nothing is verified with it`,
-      `compare the fingerprint: payctl cert trust ${plain(id)}${inProject(project)}, or payctl cert delete ${plain(id)}`,
+      say`${plain(kind)} ${plain(fingerprint).slice(0, 16)}… is not trusted, so nothing is verified with it`,
+      say`compare the fingerprint: payctl cert trust ${plain(id)}${inProject(project)}, or payctl cert delete ${plain(id)}`,
     ),
   );
 }
@@ -101,7 +102,7 @@ function refusedNotices(row: Row): Finding[] {
   return [
     degraded(
       'notices',
-      `${channelName(project, payWay)}: ${plain(count)} refused (${plain(why)}), the last one at ${plain(at)}: ${plain(detail)}`,
+      say`${channelName(project, payWay)}: ${plain(count)} refused (${coded('refusal', plain(why))}), the last one at ${plain(at)}: ${plain(detail)}`,
       plain(change),
     ),
   ];
@@ -114,11 +115,12 @@ function rowsOf(value: unknown): Row[] {
 /** Uses a channel's recent calls, because administrators with the role `viewer` may not send test requests. */
 function known(name: string, row: Row): Finding {
   const status = plain(row['status']);
-  if (status !== 'down' && status !== 'degraded') return ok(name, `${plain(row['mode'])}, ${status}`);
+  if (status !== 'down' && status !== 'degraded')
+    return ok(name, joined([coded('mode', plain(row['mode'])), coded('channelState', status)]));
   const make = status === 'down' ? failed : degraded;
   return make(
     name,
-    plain(row['lastFailure']) || status,
+    plain(row['lastFailure']) || coded('channelState', status),
     `payctl channel test ${plain(row['payWay'])}${inProject(plain(row['project']) || 'default')}`,
   );
 }
@@ -167,7 +169,7 @@ export async function checkCertificates({ api }: Context): Promise<Finding[]> {
     return certificate(kind, kind, Number(row['daysLeft']), plain(row['project']) || 'default');
   });
   if (ending.length + others.length > 0) return [...ending, ...others];
-  return [ok('certificates', `${dated.length}, none expires within ${WARN_DAYS} days`)];
+  return [ok('certificates', say`${dated.length}, none expires within ${WARN_DAYS} days`)];
 }
 
 function isOfOtherMode({ trust, mode, present }: Row): boolean {

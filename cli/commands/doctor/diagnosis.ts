@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
+import { say } from '../../language.ts';
 import type { Diagnosed } from '../../../server/offline/port.ts';
 import {
   attempt,
@@ -37,7 +38,7 @@ export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
   return [
     ...links(diagnosed),
     ...exposed(diagnosed),
-    ...clockFinding('the server and its database', diagnosed.clockAheadSeconds),
+    ...clockFinding(say`the server and its database`, diagnosed.clockAheadSeconds),
     ...webhooks(diagnosed),
     ...approverFindings(diagnosed),
     ...diagnosed.silentNotices.map(silent),
@@ -46,14 +47,15 @@ export function diagnosisFindings(diagnosed: Diagnosed): Finding[] {
 
 function dueFindings(due: readonly Due[]): Finding[] {
   const late = due.filter(({ lagSeconds }) => lagSeconds >= LATE_SECONDS);
-  if (late.length === 0) return [ok('due work', 'none waits')];
+  if (late.length === 0) return [ok('due work', say`none waits`)];
   return late.map(({ kind, rows, lagSeconds }) => {
     const make = lagSeconds >= STUCK_SECONDS ? failed : degraded;
-    const why = `the findings about ${kind === 'delivery' ? 'webhooks' : 'channels'} may say why`;
+    const why =
+      kind === 'delivery' ? say`the findings about webhooks may say why` : say`the findings about channels may say why`;
     return make(
       'due work',
-      `${rows} of the kind ${kind} wait, the oldest for ${Math.round(lagSeconds)} s; ${why}`,
-      'raise Server.Workers, or start another replica',
+      say`${rows} of the kind ${kind} wait, the oldest for ${Math.round(lagSeconds)} s; ${why}`,
+      say`raise Server.Workers, or start another replica`,
     );
   });
 }
@@ -63,8 +65,8 @@ function links({ listensElsewhere: place }: Diagnosed): Finding[] {
   return [
     degraded(
       'public url',
-      `links of payers lead to another port of this machine than the service, which listens on ${place}`,
-      'set Server.PublicUrl to the address at which payers and channels reach the service',
+      say`links of payers lead to another port of this machine than the service, which listens on ${place}`,
+      say`set Server.PublicUrl to the address at which payers and channels reach the service`,
     ),
   ];
 }
@@ -75,30 +77,34 @@ function exposed({ production, consoleOpen, explorer, secondFactors }: Diagnosed
     consoleOpen
       ? degraded(
           'console',
-          '/api/v1 answers every address',
-          'set Server.AdminNetworks to the networks of administrators',
+          say`/api/v1 answers every address`,
+          say`set Server.AdminNetworks to the networks of administrators`,
         )
-      : ok('console', 'answers the networks of Server.AdminNetworks'),
-    ...(explorer ? [degraded('explorer', 'the API explorer is on in production', 'set Explorer.Enabled = false')] : []),
+      : ok('console', say`answers the networks of Server.AdminNetworks`),
+    ...(explorer
+      ? [degraded('explorer', say`the API explorer is on in production`, say`set Explorer.Enabled = false`)]
+      : []),
     factors(secondFactors),
   ];
 }
 
 function factors({ required, administrators, without }: Diagnosed['secondFactors']): Finding {
-  if (required) return ok('second factors', 'required of every administrator');
+  if (required) return ok('second factors', say`required of every administrator`);
   return degraded(
     'second factors',
-    `${without} of ${administrators} administrators ${without === 1 ? 'has' : 'have'} none, and none is required`,
-    'payctl second-factor enable, then set Admin.RequireSecondFactor = true',
+    without === 1
+      ? say`1 of ${administrators} administrators has none, and none is required`
+      : say`${without} of ${administrators} administrators have none, and none is required`,
+    say`payctl second-factor enable, then set Admin.RequireSecondFactor = true`,
   );
 }
 
 function webhooks({ failingWebhooks }: Diagnosed): Finding[] {
-  if (failingWebhooks.length === 0) return [ok('webhooks', 'all arrive')];
+  if (failingWebhooks.length === 0) return [ok('webhooks', say`all arrive`)];
   return failingWebhooks.map(({ clientId, retrying, givenUp, lastError }) =>
     degraded(
       'webhooks',
-      `${clientId}: ${retrying} deliveries failed and are retried, ${givenUp} were given up within a day (${lastError ?? 'unknown'})`,
+      say`${clientId}: ${retrying} deliveries failed and are retried, ${givenUp} were given up within a day (${lastError ?? say`unknown`})`,
       `payctl app webhook deliveries ${clientId}`,
     ),
   );
@@ -111,9 +117,9 @@ function approverFindings({ approvers }: Diagnosed): Finding[] {
     degraded(
       'approvers',
       approvers === 0
-        ? 'no administrator can approve the requests of another one: they can only be rejected'
-        : 'only one administrator can approve requests: those of that administrator can only be rejected',
-      'create an account with payctl bootstrap apply on the machine of the service; an account that an administrator created counts after 30 days',
+        ? say`no administrator can approve the requests of another one: they can only be rejected`
+        : say`only one administrator can approve requests: those of that administrator can only be rejected`,
+      say`create an account with payctl bootstrap apply on the machine of the service; an account that an administrator created counts after 30 days`,
     ),
   ];
 }
@@ -121,7 +127,7 @@ function approverFindings({ approvers }: Diagnosed): Finding[] {
 function silent({ project, payWay, payments }: Diagnosed['silentNotices'][number]): Finding {
   return failed(
     'notices',
-    `${channelName(project, payWay)}: the channel notified none of the last ${payments} payments, so the service learned of them only by queries; Server.PublicUrl with /notify/${payWay}/${project} must be reachable from the internet and registered at the channel`,
+    say`${channelName(project, payWay)}: the channel notified none of the last ${payments} payments, so the service learned of them only by queries; Server.PublicUrl with /notify/${payWay}/${project} must be reachable from the internet and registered at the channel`,
     `payctl channel test ${payWay}${inProject(project)}`,
   );
 }

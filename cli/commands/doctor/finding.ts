@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { CliError, EXIT } from '../../errors.ts';
 import { type Finding, SET_A_CHANNEL } from '../../findings.ts';
+import { type Text, joined, say } from '../../language.ts';
 import type { OtherModeKey } from '../../../server/db/queries/diagnosis.ts';
 import { plain, type Row } from '../../values.ts';
 
@@ -10,12 +11,16 @@ export const CHANNEL_CONFIGS = '/api/v1/payment/config';
 
 /** A failed check: a skill (a product that is paid per call) has a handler URL that the service refuses to call. */
 export function handlerFinding(code: string, fault: string, project: string): Finding {
-  const why =
-    fault === 'https_required' ? 'its URL does not use https' : 'its URL leads to a private address or is invalid';
+  const isPlain = fault === 'https_required';
+  const update = `payctl product update ${code}${inProject(project)} --resource JSON`;
   return failed(
     `skill ${code}`,
-    `the service cannot call the handler, so it refunds paid calls: ${why}`,
-    `payctl product update ${code}${inProject(project)} --resource JSON, or ${fault === 'https_required' ? `payctl product disable ${code}${inProject(project)}` : 'allow its network: Webhook.AllowedNetworks'}`,
+    isPlain
+      ? say`the service cannot call the handler, so it refunds paid calls: its URL does not use https`
+      : say`the service cannot call the handler, so it refunds paid calls: its URL leads to a private address or is invalid`,
+    isPlain
+      ? say`${update}, or payctl product disable ${code}${inProject(project)}`
+      : say`${update}, or allow its network: Webhook.AllowedNetworks`,
   );
 }
 
@@ -26,17 +31,17 @@ const SKEW_FAIL_SECONDS = 60;
 export const WARN_DAYS = 30;
 
 /** Creates the result of a check that passed. */
-export function ok(check: string, detail: string): Finding {
+export function ok(check: string, detail: Text): Finding {
   return { check, status: 'ok', detail, fix: null };
 }
 
 /** Creates the result of a check that failed. `fix` is the command that repairs the cause. */
-export function failed(check: string, detail: string, fix: string): Finding {
+export function failed(check: string, detail: Text, fix: Text): Finding {
   return { check, status: 'failed', detail, fix };
 }
 
 /** Creates the result of a check with a warning. `fix` is the command that repairs the cause. */
-export function degraded(check: string, detail: string, fix: string): Finding {
+export function degraded(check: string, detail: Text, fix: Text): Finding {
   return { check, status: 'degraded', detail, fix };
 }
 
@@ -69,8 +74,8 @@ export function certificate(where: string, kind: string, daysLeft: number, proje
   if (daysLeft >= WARN_DAYS) return [];
   const fix = `payctl cert upload FILE --kind ${kind}${inProject(project)}`;
   return daysLeft < 0
-    ? [failed(where, `${kind} has expired`, fix)]
-    : [degraded(where, `${kind} expires in ${daysLeft} days`, fix)];
+    ? [failed(where, say`${kind} has expired`, fix)]
+    : [degraded(where, say`${kind} expires in ${daysLeft} days`, fix)];
 }
 
 /** The --project flag for a command; empty for the default project. */
@@ -86,13 +91,19 @@ export function channelName(project: string, payWay: string): string {
 /** A warning about a key whose mode (e.g. sandbox) differs from the mode of its channel. */
 export function otherMode({ id, project, payWay, kind, mode, present, trusted }: OtherModeKey): Finding {
   const name = channelName(project, payWay);
-  const what = `${kind} ${id} came with mode ${mode}`;
+  const what = say`${kind} ${id} came with mode ${mode}`;
   if (mode === present)
-    return degraded(name, `${what}, which does not count here, and is still trusted`, 'payctl cert distrust --offline');
-  const verifies = trusted ? `it verifies orders of mode ${mode} only` : 'it is not trusted, and verifies nothing';
+    return degraded(
+      name,
+      say`${what}, which does not count here, and is still trusted`,
+      'payctl cert distrust --offline',
+    );
+  const verifies = trusted
+    ? say`it verifies orders of mode ${mode} only`
+    : say`it is not trusted, and verifies nothing`;
   return degraded(
     name,
-    `${what}, the channel is in mode ${present}: ${verifies}`,
+    say`${what}, the channel is in mode ${present}: ${verifies}`,
     `payctl cert delete ${id}${inProject(project)}`,
   );
 }
@@ -121,9 +132,12 @@ export function lacking(
       ? `payctl cert upload FILE --kind ${cert}${inProject(project)}`
       : `payctl channel set ${payWay}${inProject(project)}`;
   const make = enabled ? failed : degraded;
-  const elsewhere = others.map(({ kind, mode, account }) => `${plain(kind)} of ${plain(mode)} ${plain(account)}`);
-  const why = elsewhere.length > 0 ? ` (used for no other mode or account: ${elsewhere.join(', ')})` : '';
-  return make(channelName(project, payWay), `missing: ${missing.join(', ')}${why}`, fix);
+  const elsewhere = others.map(({ kind, mode, account }) => say`${plain(kind)} of ${plain(mode)} ${plain(account)}`);
+  const detail =
+    elsewhere.length > 0
+      ? say`missing: ${missing.join(', ')} (used for no other mode or account: ${joined(elsewhere)})`
+      : say`missing: ${missing.join(', ')}`;
+  return make(channelName(project, payWay), detail, fix);
 }
 
 /** Whether an address is a loopback address. A channel cannot send notifications there. */
@@ -135,12 +149,12 @@ export function isLoopback(address: string): boolean {
 /** Checks that live channels can reach the public URL, which must not be a loopback address. */
 export function noticesArrive(publicUrl: string, channels: readonly string[]): Finding[] {
   if (channels.length === 0) return [];
-  if (!isLoopback(publicUrl)) return [ok('notices', `delivered to ${publicUrl}`)];
+  if (!isLoopback(publicUrl)) return [ok('notices', say`delivered to ${publicUrl}`)];
   return [
     failed(
       'notices',
-      `${channels.join(', ')} cannot reach ${publicUrl}`,
-      'set Server.PublicUrl to the https address of the service and restart the service: payctl server start',
+      say`${channels.join(', ')} cannot reach ${publicUrl}`,
+      say`set Server.PublicUrl to the https address of the service and restart the service: payctl server start`,
     ),
   ];
 }
@@ -148,13 +162,13 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
 /** A failed check for a service without an enabled channel. */
 export function nothingConfigured(enabled: number): Finding[] {
   if (enabled > 0) return [];
-  return [failed('channels', 'no channel is configured and enabled, so no payment is possible', SET_A_CHANNEL)];
+  return [failed('channels', say`no channel is configured and enabled, so no payment is possible`, SET_A_CHANNEL)];
 }
 
 /** Warns from 5 s of clock difference. From 60 s the check fails, because signatures are valid only for minutes. */
-export function clockFinding(between: string, seconds: number): Finding[] {
+export function clockFinding(between: Text, seconds: number): Finding[] {
   const skew = Math.round(Math.abs(seconds));
   if (skew < SKEW_WARN_SECONDS) return [];
   const make = skew >= SKEW_FAIL_SECONDS ? failed : degraded;
-  return [make('clock', `${between} differ by ${skew} s`, 'timedatectl set-ntp true')];
+  return [make('clock', say`${between} differ by ${skew} s`, 'timedatectl set-ntp true')];
 }

@@ -4,6 +4,7 @@ import type { Answer } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { printFindings } from '../../findings.ts';
+import { type Text, say, textIn } from '../../language.ts';
 import { type OfflineFlags, offlineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { findToken, loginCommand } from '../../own-login.ts';
@@ -26,17 +27,17 @@ import {
 } from './finding.ts';
 
 /** Hints by error code. After a timeout the service may still run, so the hint must not be `payctl server start`. */
-const HINTS: Readonly<Record<string, string>> = {
-  timeout: 'look at the network in between, and at the load and the log of the server',
+const HINTS: Readonly<Record<string, Text>> = {
+  timeout: say`look at the network in between, and at the load and the log of the server`,
 };
 
 async function checkSettings({ sessions: { folder } }: Context): Promise<Finding[]> {
   for (const name of ['', 'contexts.json', 'credentials.json']) {
     const path = join(folder, name);
     if ((await openTo(path, 0o077)) !== 0)
-      return [failed('files', `${path} is accessible to other users`, `chmod go= ${path}`)];
+      return [failed('files', say`${path} is accessible to other users`, `chmod go= ${path}`)];
   }
-  return [ok('files', `${folder} is private`)];
+  return [ok('files', say`${folder} is private`)];
 }
 
 async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
@@ -49,20 +50,20 @@ async function checkService({ api, target, terminal }: Context): Promise<Finding
   return [
     ok('service', server),
     isPlain && !isLoopback(server)
-      ? failed('encryption', `${label} is accessed without HTTPS`, `payctl context add ${label} --server https://…`)
-      : ok('encryption', isPlain ? 'not needed on this machine' : 'HTTPS'),
+      ? failed('encryption', say`${label} is accessed without HTTPS`, `payctl context add ${label} --server https://…`)
+      : ok('encryption', isPlain ? say`not needed on this machine` : 'HTTPS'),
     clock(answer, terminal.now()),
     database instanceof CliError
-      ? failed('database', database.message, 'payctl doctor --offline, on the machine of the server')
-      : ok('database', 'up'),
+      ? failed('database', database.message, say`payctl doctor --offline, on the machine of the server`)
+      : ok('database', say`up`),
   ];
 }
 
 function clock({ headers }: Answer, now: Date): Finding {
   const theirs = new Date(headers['date'] ?? '').getTime();
-  if (Number.isNaN(theirs)) return ok('clock', 'the server sent no Date header');
-  const [off] = clockFinding('this machine and the server', (now.getTime() - theirs) / 1000);
-  return off ?? ok('clock', 'in sync with the server');
+  if (Number.isNaN(theirs)) return ok('clock', say`the server sent no Date header`);
+  const [off] = clockFinding(say`this machine and the server`, (now.getTime() - theirs) / 1000);
+  return off ?? ok('clock', say`in sync with the server`);
 }
 
 async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
@@ -78,16 +79,16 @@ async function checkLogin({ api, target, terminal, sessions }: Context): Promise
     findings.push(
       failed(
         'debug',
-        'Debug is on: test applications with publicly known secrets are active',
-        'set Debug = false and restart the server: payctl server start',
+        say`Debug is on: test applications with publicly known secrets are active`,
+        say`set Debug = false and restart the server: payctl server start`,
       ),
     );
   if (isFull)
     findings.push(
       failed(
         'storage',
-        'the disk of the database is full, so the service can neither store data nor start payments',
-        'df -h, on the machine of the database',
+        say`the disk of the database is full, so the service can neither store data nor start payments`,
+        say`df -h, on the machine of the database`,
       ),
     );
   return findings;
@@ -104,23 +105,23 @@ async function checkExceptions({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(EXCEPTIONS, { state: 'open' }));
   if (answer instanceof CliError) return unreadable('exceptions', answer);
   const [first] = answer.rows;
-  if (!first) return [ok('exceptions', 'none open')];
+  if (!first) return [ok('exceptions', say`none open`)];
   // `payctl explain` needs an order number, so it is advised only for a single exception with an order.
   const isExplained = answer.rows.length === 1 && !WITHOUT_ORDER.has(first['kind']);
   const fix = isExplained ? `payctl explain ${plain(first['orderNo'])}` : 'payctl exception list --state open';
-  return [degraded('exceptions', `${countText(answer.rows, answer.nextCursor)} open`, fix)];
+  return [degraded('exceptions', say`${countText(answer.rows, answer.nextCursor)} open`, fix)];
 }
 
 async function checkRefunds({ api }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(REFUNDS, { status: 'abnormal' }));
   if (answer instanceof CliError) return unreadable('refunds', answer);
   const [first] = answer.rows;
-  if (!first) return [ok('refunds', 'none abnormal')];
+  if (!first) return [ok('refunds', say`none abnormal`)];
   const fix =
     answer.rows.length === 1
       ? `payctl refund retry ${plain(first['refundNo'])}`
       : 'payctl refund list --status abnormal';
-  return [degraded('refunds', `${countText(answer.rows, answer.nextCursor)} abnormal`, fix)];
+  return [degraded('refunds', say`${countText(answer.rows, answer.nextCursor)} abnormal`, fix)];
 }
 
 /** A refund that waits for approval longer than this is reported as forgotten. */
@@ -129,13 +130,13 @@ const FORGOTTEN_MS = 3 * 86_400_000;
 async function checkApprovals({ api, terminal }: Context): Promise<Finding[]> {
   const answer = await attempt(() => api.page(APPROVALS, { state: 'waiting' }));
   if (answer instanceof CliError) return unreadable('approvals', answer);
-  if (answer.rows.length === 0) return [ok('approvals', 'none waiting')];
+  if (answer.rows.length === 0) return [ok('approvals', say`none waiting`)];
   const before = terminal.now().getTime() - FORGOTTEN_MS;
   const old = answer.rows.filter((row) => new Date(plain(row['createdAt'])).getTime() < before);
-  const waiting = `${countText(answer.rows, answer.nextCursor)} waiting`;
+  const waiting = say`${countText(answer.rows, answer.nextCursor)} waiting`;
   const fix = 'payctl approval list --state waiting';
   if (old.length === 0) return [degraded('approvals', waiting, fix)];
-  return [failed('approvals', `${waiting}; ${old.length} of these requests have waited for more than 3 days`, fix)];
+  return [failed('approvals', say`${waiting}; ${old.length} of these requests have waited for more than 3 days`, fix)];
 }
 
 /**
@@ -155,18 +156,18 @@ async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
   });
   if (stuck instanceof CliError) return unreadable('orders', stuck);
   const [first] = stuck;
-  if (!first) return [ok('orders', 'none overdue')];
+  if (!first) return [ok('orders', say`none overdue`)];
   return [
     failed(
       'orders',
-      `${stuck.length} open for more than an hour after their expiry`,
-      `payctl explain ${plain(first['orderNo'])}, then payctl order sync ${plain(first['orderNo'])}`,
+      say`${stuck.length} open for more than an hour after their expiry`,
+      say`payctl explain ${plain(first['orderNo'])}, then payctl order sync ${plain(first['orderNo'])}`,
     ),
   ];
 }
 
-function countText(rows: readonly Row[], nextCursor: string | null): string {
-  return `${rows.length}${nextCursor === null ? '' : ' or more'}`;
+function countText(rows: readonly Row[], nextCursor: string | null): Text {
+  return nextCursor === null ? String(rows.length) : say`${rows.length} or more`;
 }
 
 /** The service refunds the paid calls of a skill whose handler URL it cannot call. */
@@ -179,7 +180,7 @@ async function checkHandlers({ api }: Context): Promise<Finding[]> {
   });
   if (skills instanceof CliError) return unreadable('skills', skills);
   const broken = skills.filter((row) => typeof row['handlerFault'] === 'string');
-  if (broken.length === 0) return [ok('skills', `${skills.length}, every handler can be called`)];
+  if (broken.length === 0) return [ok('skills', say`${skills.length}, every handler can be called`)];
   return broken.map((row) =>
     handlerFinding(plain(row['code']), plain(row['handlerFault']), plain(row['project']) || 'default'),
   );
@@ -219,9 +220,10 @@ export function define(command: Command, context: ContextOf): void {
 }
 
 async function run(context: Context, flags: DoctorFlags): Promise<void> {
-  const { terminal } = context;
+  const { terminal, print } = context;
+  const speech = await print.speech();
   const checks = flags.offline ? await offlineChecks() : ONLINE;
-  const findings = await withSpinner(terminal.err, 'Running checks', async () =>
+  const findings = await withSpinner(terminal.err, textIn(say`Running checks`, speech), async () =>
     (await Promise.all(checks.map((check) => check(context, flags)))).flat(),
   );
   await printFindings(context, findings, 'finding');
@@ -231,8 +233,8 @@ async function run(context: Context, flags: DoctorFlags): Promise<void> {
     throw new CliError(
       'unhealthy',
       EXIT.failed,
-      `${failed.length} of ${findings.length} checks failed.`,
-      first.fix ? { hint: first.fix } : {},
+      textIn(say`${failed.length} of ${findings.length} checks failed.`, speech),
+      first.fix ? { hint: textIn(first.fix, speech) } : {},
     );
 }
 

@@ -3,6 +3,7 @@ import { basename, resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { readTextFile } from '../../files.ts';
+import { coded, say } from '../../language.ts';
 import { withOffline, type OfflineFlags } from '../../offline.ts';
 import type { Examination, Offline } from '../../../server/offline/port.ts';
 import { diagnosisFindings } from './diagnosis.ts';
@@ -41,7 +42,9 @@ export async function checkServerFiles({ terminal, readMounts }: Context, flags:
   const paths = [...(SECRET.test(text) ? [file] : []), ...named.map(([, value]) => resolve(cwd, value ?? '')), ...keys];
   for (const path of paths)
     if ((await openTo(path, 0o007)) !== 0)
-      return [failed('secret files', `${path} contains a secret and is accessible to all users`, `chmod o= ${path}`)];
+      return [
+        failed('secret files', say`${path} contains a secret and is accessible to all users`, `chmod o= ${path}`),
+      ];
   const master = resolve(cwd, env['PAY_SECURITY_MASTER_KEY_FILE'] ?? '');
   const mounts = await readMounts();
   const store = env['CREDENTIALS_DIRECTORY'];
@@ -52,13 +55,18 @@ export async function checkServerFiles({ terminal, readMounts }: Context, flags:
       return [
         degraded(
           'secret files',
-          `${path} is in memory (${place}), which is emptied at every boot${isMaster ? '; without the master key every channel secret is lost' : ''}`,
-          `move it to a disk, for example to /etc/pay/secrets/${basename(path)}, and set its new path`,
+          isMaster
+            ? say`${path} is in memory (${place}), which is emptied at every boot; without the master key every channel secret is lost`
+            : say`${path} is in memory (${place}), which is emptied at every boot`,
+          say`move it to a disk, for example to /etc/pay/secrets/${basename(path)}, and set its new path`,
         ),
       ];
   }
   return [
-    ok('secret files', paths.length === 0 ? 'no secrets in files' : `${paths.length}, not accessible to other users`),
+    ok(
+      'secret files',
+      paths.length === 0 ? say`no secrets in files` : say`${paths.length}, not accessible to other users`,
+    ),
   ];
 }
 
@@ -86,15 +94,15 @@ export async function checkDatabase(context: Context, flags: OfflineFlags): Prom
   if (!(result instanceof CliError)) return result;
   const faults = configFaults(result);
   if (faults.length > 0) return faults;
-  const fix = result.code === 'database_in_use' ? 'payctl doctor, or stop the server first' : result.options.hint;
-  return [failed('database', result.message, fix ?? 'check Database.Url')];
+  const fix = result.code === 'database_in_use' ? say`payctl doctor, or stop the server first` : result.options.hint;
+  return [failed('database', result.message, fix ?? say`check Database.Url`)];
 }
 
 async function examine(offline: Offline): Promise<Finding[]> {
   const { schema, administrators, kind, place, name } = await offline.describeDatabase();
-  const findings = [ok('configuration', 'valid'), ok('database', `${kind} ${place} ${name}`)];
+  const findings = [ok('configuration', say`valid`), ok('database', `${kind} ${place} ${name}`)];
   if (schema.pending > 0) {
-    const state = schema.version === null ? 'the database is empty' : `${schema.pending} migrations are pending`;
+    const state = schema.version === null ? say`the database is empty` : say`${schema.pending} migrations are pending`;
     return [...findings, failed('schema', state, 'payctl server migrate')];
   }
   const facts = await offline.examine();
@@ -102,7 +110,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
     ...findings,
     ok('schema', schema.version ?? ''),
     administrators === 0
-      ? failed('administrators', 'none exists', 'payctl bootstrap admin --username NAME')
+      ? failed('administrators', say`none exists`, 'payctl bootstrap admin --username NAME')
       : ok('administrators', String(administrators)),
     ...seals(facts),
     ...surroundings(facts),
@@ -121,7 +129,7 @@ async function examine(offline: Offline): Promise<Finding[]> {
 function configFaults({ cause }: CliError): Finding[] {
   const faults = (cause as { faults?: { key: string; source?: string; message: string }[] } | undefined)?.faults;
   return (faults ?? []).map(({ key, source, message }) =>
-    failed('configuration', `${key} ${message}`, source ? `correct ${key} in ${source}` : `set ${key}`),
+    failed('configuration', `${key} ${message}`, source ? say`correct ${key} in ${source}` : say`set ${key}`),
   );
 }
 
@@ -133,22 +141,22 @@ export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Exami
     ...lost.map((keyId) =>
       failed(
         'master key',
-        `${broken.filter((one) => one.keyId === keyId).length} encrypted records need the key ${keyId ?? ''}`,
-        `add the key ${keyId ?? ''} to Security.MasterKey after the newest key`,
+        say`${broken.filter((one) => one.keyId === keyId).length} encrypted records need the key ${keyId ?? ''}`,
+        say`add the key ${keyId ?? ''} to Security.MasterKey after the newest key`,
       ),
     ),
     ...damaged.map(({ record }) =>
       failed(
         'sealed records',
-        `${record} is damaged or was tampered with`,
-        'store the record again: payctl channel set, payctl cert upload',
+        say`${record} is damaged or was tampered with`,
+        say`store the record again: payctl channel set, payctl cert upload`,
       ),
     ),
     ...(underOldKeys > 0
-      ? [degraded('master key', `${underOldKeys} records are encrypted with an older key`, 'payctl keys rotate')]
+      ? [degraded('master key', say`${underOldKeys} records are encrypted with an older key`, 'payctl keys rotate')]
       : []),
   ];
-  return findings.length > 0 ? findings : [ok('master key', `decrypts all ${total} records`)];
+  return findings.length > 0 ? findings : [ok('master key', say`decrypts all ${total} records`)];
 }
 
 function surroundings(facts: Examination): Finding[] {
@@ -156,13 +164,21 @@ function surroundings(facts: Examination): Finding[] {
   const live = facts.channels.some(({ mode, enabled }) => mode === 'live' && enabled);
   if (debug && (live || !isLoopback(publicUrl)))
     return [
-      failed('debug', 'Debug is on: test applications with publicly known secrets are active', 'set Debug = false'),
+      failed(
+        'debug',
+        say`Debug is on: test applications with publicly known secrets are active`,
+        say`set Debug = false`,
+      ),
     ];
-  const findings = [ok('debug', debug ? 'on, for this machine only' : 'off')];
+  const findings = [ok('debug', debug ? say`on, for this machine only` : say`off`)];
   if (live && !production)
-    findings.push(degraded('production', 'live channels without the production safeguards', 'set NODE_ENV=production'));
+    findings.push(
+      degraded('production', say`live channels without the production safeguards`, say`set NODE_ENV=production`),
+    );
   if (live && publicUrl.startsWith('http:') && !isLoopback(publicUrl))
-    findings.push(failed('encryption', `${publicUrl} does not use HTTPS`, 'set Server.PublicUrl to an HTTPS URL'));
+    findings.push(
+      failed('encryption', say`${publicUrl} does not use HTTPS`, say`set Server.PublicUrl to an HTTPS URL`),
+    );
   return findings;
 }
 
@@ -174,11 +190,11 @@ function channelFinding(channel: Examination['channels'][number], simulated: boo
     return [
       degraded(
         name,
-        'accepts no orders: mode is simulator, which requires Debug, or Simulator.Url in staging',
+        say`accepts no orders: mode is simulator, which requires Debug, or Simulator.Url in staging`,
         `payctl channel set ${payWay}${inProject(project)}`,
       ),
     ];
-  return [ok(name, enabled ? mode : `${mode}, disabled`)];
+  return [ok(name, enabled ? coded('mode', mode) : say`${coded('mode', mode)}, disabled`)];
 }
 
 function realChannels({ channels }: Examination): string[] {
@@ -190,13 +206,13 @@ function realChannels({ channels }: Examination): string[] {
 function waiting({ openExceptions, abnormalRefunds, overdueOrders }: Examination): Finding[] {
   return [
     openExceptions > 0
-      ? degraded('exceptions', `${openExceptions} open`, 'payctl exception list --state open')
-      : ok('exceptions', 'none open'),
+      ? degraded('exceptions', say`${openExceptions} open`, 'payctl exception list --state open')
+      : ok('exceptions', say`none open`),
     abnormalRefunds > 0
-      ? degraded('refunds', `${abnormalRefunds} abnormal`, 'payctl refund list --status abnormal')
-      : ok('refunds', 'none abnormal'),
+      ? degraded('refunds', say`${abnormalRefunds} abnormal`, 'payctl refund list --status abnormal')
+      : ok('refunds', say`none abnormal`),
     overdueOrders > 0
-      ? degraded('orders', `${overdueOrders} open for more than an hour after their expiry`, 'payctl server start')
-      : ok('orders', 'none overdue'),
+      ? degraded('orders', say`${overdueOrders} open for more than an hour after their expiry`, 'payctl server start')
+      : ok('orders', say`none overdue`),
   ];
 }

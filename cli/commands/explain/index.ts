@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ApiClient } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
+import { ENGLISH, type Speech, english, textIn } from '../../language.ts';
 import { examples } from '../../options.ts';
 import { tsvLine } from '../../output.ts';
 import { segment } from '../../resource.ts';
@@ -12,6 +13,7 @@ import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
 interface PageSpace {
   columns: number;
   style: Style;
+  speech?: Speech;
 }
 
 const LABEL = 7;
@@ -28,16 +30,16 @@ export function drawPage(sections: readonly Section[], space: PageSpace): string
     .join('\n');
 }
 
-function draw({ label, cells, look, command }: Line, { columns, style }: PageSpace): string[] {
+function draw({ label, cells, look, command }: Line, { columns, style, speech = ENGLISH }: PageSpace): string[] {
   const room = Math.max(20, Math.min(columns - LABEL - 2, PROSE));
-  const [first = '', ...rest] = cells.map(visible).filter((cell) => cell !== '');
+  const [first = '', ...rest] = cells.map((cell) => visible(textIn(cell, speech))).filter((cell) => cell !== '');
   if (label === 'order') return [`${style('bold', first)}  ${painted(style, look, rest.join('  '))}`];
   const lines = command
     ? [style('cyan', first)]
     : look
       ? headed(first, look, rest, room, style)
       : filled([first, ...rest], room);
-  const head = label === 'exception' ? 'open' : label;
+  const head = speech.word('line', label === 'exception' ? 'open' : label);
   return lines.map((text, index) => `${style('dim', padTo(index === 0 ? head : '', LABEL))}  ${text}`);
 }
 
@@ -66,8 +68,8 @@ function painted(style: Style, look: string | undefined, text: string): string {
 }
 
 /** A step with the same time as the previous step shows no time. */
-function story(lines: readonly Line[], { columns, style }: PageSpace): string[] {
-  const steps = lines.map(({ cells }) => cells.map(visible));
+function story(lines: readonly Line[], { columns, style, speech = ENGLISH }: PageSpace): string[] {
+  const steps = lines.map(({ cells }) => cells.map((cell) => visible(textIn(cell, speech))));
   const times = Math.max(...steps.map(([at = '']) => displayWidth(at)));
   const indent = ' '.repeat(times + 7);
   const room = Math.max(20, columns - indent.length);
@@ -131,7 +133,8 @@ async function run({ api, print, terminal, flags }: Context, orderNo: string): P
   const isPage = print.format === 'table';
   const sections = await explainOrder(api, orderNo, isPage ? terminal.now() : undefined);
   const { columns, style } = terminal.out;
-  await terminal.out.write(isPage ? drawPage(sections, { columns, style }) : sections.flatMap(labelled).join(''));
+  const space = { columns, style, speech: await print.speech() };
+  await terminal.out.write(isPage ? drawPage(sections, space) : sections.flatMap(labelled).join(''));
 }
 
 async function bare(api: ApiClient, orderNo: string): Promise<Row> {
@@ -147,6 +150,6 @@ async function bare(api: ApiClient, orderNo: string): Promise<Row> {
 function labelled({ title, lines }: Section): string[] {
   const owner = { order: '', refunds: 'refund', exceptions: 'exception', bills: 'bill', story: 'step' }[title];
   return lines.map(({ label, cells }) =>
-    tsvLine([owner === '' || label === owner ? label : `${owner}-${label}`, ...cells]),
+    tsvLine([owner === '' || label === owner ? label : `${owner}-${label}`, ...cells.map(english)]),
   );
 }

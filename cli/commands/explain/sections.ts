@@ -1,4 +1,5 @@
-import { type Row, minorMoney, money, plain, relativeTime, valueOf } from '../../values.ts';
+import { type Phrase, type Text, coded, english, joined, say, served } from '../../language.ts';
+import { type Row, minorMoney, money, plain, relativeText, valueOf } from '../../values.ts';
 
 interface Step {
   at: string;
@@ -7,23 +8,29 @@ interface Step {
   detail?: Row;
 }
 
+type Time = (at: unknown) => Text;
+
 /** The columns of a step: a symbol or a word such as `move`, a summary, and details such as the cause or the result. */
-function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => string): string[] {
+function stepCells({ kind, summary, detail = {} }: Step, time: Time): Text[] {
   const read = (field: string): string => plain(valueOf(detail, field));
   switch (kind) {
     case 'move':
       return read('toState') ? [kind, moveWords(read), moveCause(read, detail)] : [kind, summary, ''];
     case 'message':
-      if (read('call') === 'missing') return ['…', summary, ''];
+      if (read('call') === 'missing') return ['…', served(summary, gap(read, time)), ''];
       return read('call')
         ? [read('direction') === 'in' ? '←' : '→', messageWords(read), messageResult(read, time)]
         : [kind, summary, ''];
     case 'exception':
-      return ['!', `exception ${read('kind')} ${read('state')}`, resolution(read)];
+      return [
+        '!',
+        say`exception ${coded('kind', read('kind'))} ${coded('exceptionState', read('state'))}`,
+        resolution(read),
+      ];
     case 'event':
-      return ['*', summary, read('id')];
+      return ['*', read('type') ? say`event ${read('type')}` : summary, read('id')];
     case 'delivery':
-      return ['*', summary, deliveryResult(read, time)];
+      return ['*', deliveryWords(summary, read), deliveryResult(read, time)];
     default:
       return [kind, summary, ''];
   }
@@ -31,44 +38,68 @@ function stepCells({ kind, summary, detail = {} }: Step, time: (at: unknown) => 
 
 type Read = (field: string) => string;
 
-function moveWords(read: Read): string {
-  const what = read('refundNo') ? `refund ${read('refundNo')} ` : '';
-  const from = read('fromState');
-  return from === read('toState') ? `${what}stays ${from}` : `${what}${from || '–'} → ${read('toState')}`;
+function moveWords(read: Read): Text {
+  const refundNo = read('refundNo');
+  const state = (name: string) => coded(refundNo ? 'refundState' : 'orderState', read(name) || '–');
+  const [from, to] = [state('fromState'), state('toState')];
+  if (read('fromState') === read('toState'))
+    return refundNo ? say`refund ${refundNo} stays ${from}` : say`stays ${from}`;
+  return refundNo ? say`refund ${refundNo} ${from} → ${to}` : joined([from, to], ' → ');
 }
 
-function moveCause(read: Read, detail: Row): string {
+function moveCause(read: Read, detail: Row): Text {
   const minor = valueOf(detail, 'outcome.amount.minor');
-  const said = [
+  const cause = coded('cause', read('cause'));
+  return joined([
+    read('actor') ? say`${cause} by ${read('actor')}` : cause,
     minor === undefined ? '' : minorMoney(Number(minor), read('outcome.amount.currency')),
-    read('outcome.channelNo') && `channel order ${read('outcome.channelNo')}`,
-    read('outcome.payer') && `payer ${read('outcome.payer')}`,
+    read('outcome.channelNo') && say`channel order ${read('outcome.channelNo')}`,
+    read('outcome.payer') && say`payer ${read('outcome.payer')}`,
     [read('outcome.code'), read('outcome.reason')].filter(Boolean).join(' '),
-  ].filter(Boolean);
-  const by = read('actor') ? `${read('cause')} by ${read('actor')}` : read('cause');
-  return [by, ...said].filter(Boolean).join(', ');
+  ]);
 }
 
-function messageWords(read: Read): string {
-  return [read('payWay'), read('call')].filter(Boolean).join(' ');
+/** Messages that were not stored. */
+function gap(read: Read, time: Time): Phrase {
+  return read('lastAt')
+    ? say`${read('times')} messages are missing here until ${time(read('lastAt'))}`
+    : say`${read('times')} messages are missing here`;
 }
 
-function messageResult(read: Read, time: (at: unknown) => string): string {
-  const took = read('durationMs') ? `${read('durationMs')} ms` : '';
+function messageWords(read: Read): Text {
+  return joined([coded('payWay', read('payWay')), read('call')], ' ');
+}
+
+function messageResult(read: Read, time: Time): Text {
   const key = read('key') || read('verifiedBy');
-  const often = Number(read('times')) > 1 ? `${read('times')} times until ${time(read('lastAt'))}` : '';
-  const support = read('supportId') && `support id ${read('supportId')}`;
-  return [read('status'), read('note'), took, often, key && `verified by ${key}`, support].filter(Boolean).join(', ');
+  return joined([
+    read('status'),
+    read('note'),
+    read('durationMs') && say`${read('durationMs')} ms`,
+    Number(read('times')) > 1 ? say`${read('times')} times until ${time(read('lastAt'))}` : '',
+    key && say`verified by ${key}`,
+    read('supportId') && say`support id ${read('supportId')}`,
+  ]);
 }
 
-function deliveryResult(read: Read, time: (at: unknown) => string): string {
-  const tries = read('attempts') === '1' ? '1 try' : `${read('attempts') || '0'} tries`;
-  const again = read('nextAttemptAt') && `next ${time(read('nextAttemptAt'))}`;
-  return [read('lastStatus'), read('lastError'), tries, again].filter(Boolean).join(', ');
+/** The address of a delivery is only in its summary. */
+function deliveryWords(summary: string, read: Read): Text {
+  const address = /^delivery to (.+) \w+$/.exec(summary)?.[1];
+  const state = read('state');
+  return address && state ? served(summary, say`delivery to ${address} ${coded('deliveryState', state)}`) : summary;
 }
 
-function resolution(read: Read): string {
-  return [read('resolution'), read('reason')].filter(Boolean).join(': ');
+function deliveryResult(read: Read, time: Time): Text {
+  return joined([
+    read('lastStatus'),
+    read('lastError'),
+    read('attempts') === '1' ? say`1 try` : say`${read('attempts') || '0'} tries`,
+    read('nextAttemptAt') && say`next ${time(read('nextAttemptAt'))}`,
+  ]);
+}
+
+function resolution(read: Read): Text {
+  return joined([coded('resolution', read('resolution')), read('reason')], ': ');
 }
 
 /** The next action of the service for the order. `at` is null while the action is in progress. */
@@ -118,7 +149,7 @@ export interface Found {
 /** On a terminal the cells are joined; in a pipe they are separated by tabs. */
 export interface Line {
   label: string;
-  cells: readonly string[];
+  cells: readonly Text[];
   /** A status word that colours the line's first cell. */
   look?: string;
   /** Whether the line is a command that the operator copies. A command is never wrapped. */
@@ -133,7 +164,7 @@ export interface Section {
 /** Splits the explanation into sections, most important first. Times are ISO timestamps unless `now` is given. */
 export function sectionsOf({ explanation, timeline, order }: Found, now?: Date): Section[] {
   const { currency } = explanation.equation;
-  const time = (at: unknown): string => (now ? relativeTime(at, now) : plain(at));
+  const time: Time = (at) => (now ? relativeText(at, now) : plain(at));
   const sections: Section[] = [
     {
       title: 'order',
@@ -151,7 +182,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
           label: 'refund',
           cells: [
             refund.refundNo,
-            refund.status,
+            coded('refundState', refund.status),
             minorMoney(refund.amountMinor, currency),
             wish(order, refund.refundNo),
           ],
@@ -165,7 +196,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
     {
       title: 'exceptions',
       lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
-        { label: 'exception', cells: [kind, id] },
+        { label: 'exception', cells: [coded('kind', kind), id] },
         // The advice for the exception is not printed if the advice for the order, printed above, begins with it.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
       ]),
@@ -183,69 +214,82 @@ function billed({ bills = [], differences = [] }: Explanation): Line[] {
   return [
     ...bills.map(({ billNo, day, kind, amountMinor, feeMinor, currency }) => ({
       label: 'bill',
-      cells: [day, `${kind} ${minorMoney(amountMinor, currency)}`, `fee ${minorMoney(feeMinor, currency)}`, billNo],
+      cells: [
+        day,
+        joined([coded('lineKind', kind), minorMoney(amountMinor, currency)], ' '),
+        say`fee ${minorMoney(feeMinor, currency)}`,
+        billNo,
+      ],
     })),
     ...differences.map(({ kind, state, billNo }) => ({
       label: 'differs',
-      cells: [kind, state, `payctl bill differences ${billNo}`],
+      cells: [coded('kind', kind), coded('differenceState', state), `payctl bill differences ${billNo}`],
     })),
   ];
 }
 
-function about(
-  { orderNo, status, askedBy, expiresAt }: Explanation,
-  order: Row,
-  time: (at: unknown) => string,
-): Line[] {
-  const facts = [
-    money(order['amount'], order['currency']),
-    [order['payWay'], order['scene'], order['mode']].map(plain).filter(Boolean).join(' '),
-    plain(order['subject']),
+function about({ orderNo, status, askedBy, expiresAt }: Explanation, order: Row, time: Time): Line[] {
+  const way = [
+    coded('payWay', plain(order['payWay'])),
+    coded('scene', plain(order['scene'])),
+    coded('mode', plain(order['mode'])),
   ];
-  const names = [
-    ['merchant order', 'merchantOrderNo'],
-    ['channel order', 'channelTradeNo'],
-    ['payer', 'userId'],
-    ['product', 'product.code'],
-    ['project', 'project'],
-  ] as const;
-  const known = names.flatMap(([word, field]) =>
-    plain(valueOf(order, field)) ? [`${word} ${plain(valueOf(order, field))}`] : [],
-  );
+  const names: readonly [field: string, name: (value: string) => Text][] = [
+    ['merchantOrderNo', (value) => say`merchant order ${value}`],
+    ['channelTradeNo', (value) => say`channel order ${value}`],
+    ['userId', (value) => say`payer ${value}`],
+    ['product.code', (value) => say`product ${value}`],
+    ['project', (value) => say`project ${value}`],
+  ];
+  const known = names.flatMap(([field, name]) => {
+    const value = plain(valueOf(order, field));
+    return value === '' ? [] : [name(value)];
+  });
   const open = ['created', 'pending', 'closing'].includes(status) && expiresAt;
   return [
-    { label: 'order', cells: [orderNo, status], look: status },
-    { label: 'what', cells: facts.filter(Boolean) },
+    { label: 'order', cells: [orderNo, coded('orderState', status)], look: status },
+    {
+      label: 'what',
+      cells: withoutEmpty([money(order['amount'], order['currency']), joined(way, ' '), plain(order['subject'])]),
+    },
     {
       label: 'asked',
       cells: [
-        `by ${askedBy ?? plain(order['clientId'])}`,
+        say`by ${askedBy ?? plain(order['clientId'])}`,
         time(order['createdAt']),
         ...known,
-        ...(open ? [`expires ${time(expiresAt)}`] : []),
+        ...(open ? [say`expires ${time(expiresAt)}`] : []),
       ],
     },
   ];
 }
 
-function why({ reason, next: step, fix }: Explanation, time: (at: unknown) => string): Line[] {
+function withoutEmpty(cells: readonly Text[]): Text[] {
+  return cells.filter((cell) => english(cell) !== '');
+}
+
+function why({ reason, next: step, fix }: Explanation, time: Time): Line[] {
   const nothing = {
     label: 'next',
-    cells: [fix ? 'nothing automatically: manual action is required' : 'nothing is scheduled'],
+    cells: [fix ? say`nothing automatically: manual action is required` : say`nothing is scheduled`],
   };
   return [{ label: 'why', cells: [reason] }, step ? next(step, time) : nothing, ...help(fix)];
 }
 
 /** The service may not know of a payment because it refused the notification. */
-function refused({ refusedNotices }: Explanation, time: (at: unknown) => string): Line[] {
+function refused({ refusedNotices }: Explanation, time: Time): Line[] {
   if (!refusedNotices) return [];
-  const { why: reason, detail, change, count, at } = refusedNotices;
-  const many = count === 1 ? '1 notification of the channel was' : `${count} notifications of the channel were`;
-  return [{ label: 'notices', cells: [`${many} refused (${reason}): ${detail}`, time(at)] }, ...help(change)];
+  const { why: code, detail, change, count, at } = refusedNotices;
+  const reason = coded('refusal', code);
+  const many =
+    count === 1
+      ? say`1 notification of the channel was refused (${reason}): ${detail}`
+      : say`${count} notifications of the channel were refused (${reason}): ${detail}`;
+  return [{ label: 'notices', cells: [many, time(at)] }, ...help(change)];
 }
 
-function next({ action, at }: Next, time: (at: unknown) => string): Line {
-  return { label: 'next', cells: [action, at === null ? 'now' : time(at)] };
+function next({ action, at }: Next, time: Time): Line {
+  return { label: 'next', cells: [action, at === null ? say`now` : time(at)] };
 }
 
 function help(fix: string | null): Line[] {
@@ -256,11 +300,14 @@ function help(fix: string | null): Line[] {
 function sums({ equation }: Explanation): Line[] {
   const { currency, paid, refunded, refunding, kept, refundable } = equation;
   const amount = (minor: number): string => minorMoney(minor, currency).replace(` ${currency}`, '');
-  if (paid === 0 && refunded === 0 && refunding === 0) return [{ label: 'money', cells: ['nothing paid'] }];
+  if (paid === 0 && refunded === 0 && refunding === 0) return [{ label: 'money', cells: [say`nothing paid`] }];
   const over = refunded + refunding + kept - paid;
-  const left = [`paid ${amount(paid)}`, ...(over === 0 ? [] : [`overrun ${amount(over)}`])].join(' + ');
-  const right = `refunded ${amount(refunded)} + refunding ${amount(refunding)} + kept ${amount(kept)}`;
-  return [{ label: 'money', cells: [`${left} = ${right} ${currency}`, `refundable ${amount(refundable)}`] }];
+  const right = say`refunded ${amount(refunded)} + refunding ${amount(refunding)} + kept ${amount(kept)}`;
+  const whole =
+    over === 0
+      ? say`paid ${amount(paid)} = ${right} ${currency}`
+      : say`paid ${amount(paid)} + overrun ${amount(over)} = ${right} ${currency}`;
+  return [{ label: 'money', cells: [whole, say`refundable ${amount(refundable)}`] }];
 }
 
 function wish(order: Row, refundNo: string): string {
