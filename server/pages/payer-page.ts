@@ -37,6 +37,12 @@ const CONTINUE_SECONDS = 5;
 /** The seconds until the page reloads if the browser runs no scripts. */
 const RELOAD_SECONDS = 5;
 
+/**
+ * The way to pay that a page offers. `whole`: the code, link or instruction of the channel. `button` and `link` lead to
+ * that page; a plain link is for a payer who may have paid already. `none`: the order must not or cannot be paid now.
+ */
+type WayToPay = 'whole' | 'button' | 'link' | 'none';
+
 interface Scene extends Shown {
   order: PayerOrder;
   words: PayerWords;
@@ -56,14 +62,18 @@ export async function payerPage(
   const shop = shopAddress(order);
   const leaves = order.state === 'paid' && shop !== undefined;
   const state = leaves ? words.paidAndLeaving : stateWords(scene, place);
+  const way = wayToPay(order, place);
+  const isBusy = state.tone === 'busy';
   const reload = leaves
     ? `${CONTINUE_SECONDS}; url=${escapeHtml(shop)}`
-    : state.tone === 'busy'
+    : isBusy
       ? String(RELOAD_SECONDS)
       : undefined;
   const data = [
     `data-state="${order.state}"`,
-    state.tone === 'busy' ? `data-poll="/pay/${order.orderNo}/state"` : '',
+    isBusy ? `data-poll="/pay/${order.orderNo}/state"` : '',
+    isBusy && way !== 'whole' ? 'data-quick="1"' : '',
+    isBusy && place === 'returned' ? `data-ask="${escapeHtml(inLanguage(shown.address, shown.language))}"` : '',
     leaves ? `data-continue="${CONTINUE_SECONDS}"` : '',
   ];
   return carded({
@@ -73,8 +83,8 @@ export async function payerPage(
     main: `<main class="card ${state.tone}" ${data.filter(Boolean).join(' ')}>
 ${bill(scene)}
 <div class="status" role="status"><h1>${filledIn(state.title, scene)}</h1><p>${filledIn(state.text, scene)}</p></div>
-${await howToPay(scene, place, choice)}
-${facts(scene)}
+${await howToPay(scene, way, choice)}
+${facts(scene, way)}
 ${shop === undefined ? '' : `<a class="button" id="shop" rel="noreferrer" href="${escapeHtml(shop)}">${words.backToShop}</a>`}
 ${order.mode === 'live' ? '' : `<p class="note">${words[order.mode]}</p>`}
 </main>`,
@@ -106,10 +116,15 @@ function carded(page: Shown & { title: string; main: string; reload?: string | u
 }
 
 function stateWords({ order: { state }, words }: Scene, place: Place): StateWords {
-  const isOpen = state === 'waiting' || state === 'preparing';
-  if (isOpen && place === 'returned') return words.returned;
-  if (isOpen && place === 'cancelled') return words.cancelled;
+  if (place === 'returned' && (state === 'waiting' || state === 'preparing')) return words.returned;
+  if (place === 'cancelled' && state === 'waiting') return words.cancelled;
   return words.states[state];
+}
+
+function wayToPay({ state }: PayerOrder, place: Place): WayToPay {
+  if (state !== 'waiting' && state !== 'declined') return 'none';
+  if (place === 'pay') return 'whole';
+  return place === 'returned' && state === 'waiting' ? 'link' : 'button';
 }
 
 function filledIn(text: string, { words, channel }: Scene): string {
@@ -134,11 +149,12 @@ function merchantLine(name: string): string {
   return `<p class="merchant"><span class="logo" aria-hidden="true">${escapeHtml(letter?.segment.toUpperCase() ?? '')}</span>${merchantHtml(name)}</p>`;
 }
 
-async function howToPay(scene: Scene, place: Place, { others, wanted }: Choice): Promise<string> {
+async function howToPay(scene: Scene, way: WayToPay, { others, wanted }: Choice): Promise<string> {
   const { order, words, channel, language } = scene;
-  if (order.state !== 'waiting' && order.state !== 'declined') return '';
+  if (way === 'none') return '';
   const here = inLanguage(`/pay/${order.orderNo}`, language);
-  if (place !== 'pay') return `<a class="button go" href="${here}">${words.payNow}</a>`;
+  if (way === 'link') return `<p class="unpaid">${words.unpaid} <a href="${here}">${words.payNow}</a></p>`;
+  if (way === 'button') return `<a class="button go" href="${here}">${words.payNow}</a>`;
   if (wanted !== undefined)
     return `<section class="pay">${wayButton(scene, wanted, true)}<p><a href="${here}">${words.payWithInstead(channel)}</a></p></section>`;
   const buttons = others.map((payWay) => wayButton(scene, payWay, false));
@@ -179,12 +195,12 @@ ${
 }`;
 }
 
-function facts(scene: Scene): string {
+function facts(scene: Scene, way: WayToPay): string {
   const { order, words } = scene;
   const rows = [`<dt>${words.order}</dt><dd>${escapeHtml(order.orderNo)}</dd>`];
   if (order.state === 'partially_refunded' || order.state === 'refunded')
     rows.push(`<dt>${words.refunded}</dt><dd>${escapeHtml(money(scene, order.refunded))}</dd>`);
-  if (order.state === 'waiting' || order.state === 'declined')
+  if (way === 'whole' || way === 'button')
     rows.push(`<dt>${words.timeLeft}</dt><dd>${timeLeft(scene)}</dd>`);
   return `<dl>${rows.join('')}</dl>`;
 }
@@ -208,12 +224,17 @@ function shopAddress({ returnUrl, orderNo, status }: PayerOrder): string | undef
   return url?.href;
 }
 
-/** Counts down the remaining time and follows the state of the order. The page also works without scripts. */
+/**
+ * Counts down the remaining time and follows the state of the order. The page also works without scripts. Payers come
+ * back from the channel, or from its app, a moment before the result does. So the script polls every second for ten
+ * seconds (`data-quick`, or the page becomes visible again), and then has the channel queried once more (`data-ask`).
+ */
 export const PAYER_SCRIPT = `'use strict';
 (() => {
   const main = () => document.querySelector('main');
   let started = performance.now();
   let failures = 0;
+  let quickUntil;
   let timer;
 
   function showTimeLeft() {
@@ -229,25 +250,30 @@ export const PAYER_SCRIPT = `'use strict';
 
   async function look() {
     clearTimeout(timer);
-    const { poll, state } = main().dataset;
+    const { poll, state, ask } = main().dataset;
     if (!poll || document.hidden) return;
     try {
       const answer = await fetch(poll, { cache: 'no-store' });
       if (!answer.ok) throw new Error(String(answer.status));
       failures = 0;
-      if ((await answer.json()).data.state !== state) await renew();
+      const isOver = performance.now() >= quickUntil;
+      if (isOver) quickUntil = undefined;
+      if ((await answer.json()).data.state !== state) await renew(location.href);
+      else if (isOver && ask) await renew(ask);
     } catch {
       failures += 1;
     }
     plan();
   }
 
-  async function renew() {
-    const answer = await fetch(location.href, { cache: 'no-store' });
+  async function renew(address) {
+    const answer = await fetch(address, { cache: 'no-store' });
     if (!answer.ok) throw new Error(String(answer.status));
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
+    const fresh = page.querySelector('main');
+    if (fresh.dataset.state === main().dataset.state) return;
     document.title = page.title;
-    main().replaceWith(document.adoptNode(page.querySelector('main')));
+    main().replaceWith(document.adoptNode(fresh));
     started = performance.now();
     goOn();
   }
@@ -255,8 +281,13 @@ export const PAYER_SCRIPT = `'use strict';
   function plan() {
     clearTimeout(timer);
     if (!main().dataset.poll) return;
-    const patience = performance.now() > 300000 ? 5000 : 2000;
+    const patience = quickUntil !== undefined ? 1000 : performance.now() > 300000 ? 5000 : 2000;
     timer = setTimeout(look, Math.min(30000, patience * 2 ** Math.min(failures, 4)));
+  }
+
+  function hurry() {
+    quickUntil = performance.now() + 10000;
+    return look();
   }
 
   function goOn() {
@@ -266,11 +297,12 @@ export const PAYER_SCRIPT = `'use strict';
     if (seconds > 0 && shop) setTimeout(() => location.assign(shop.href), seconds * 1000);
   }
 
-  document.addEventListener('visibilitychange', () => { if (!document.hidden) look(); });
-  addEventListener('pageshow', (event) => { if (event.persisted) look(); });
+  document.addEventListener('visibilitychange', () => { if (!document.hidden) hurry(); });
+  addEventListener('pageshow', (event) => { if (event.persisted) hurry(); });
   setInterval(showTimeLeft, 1000);
   goOn();
-  plan();
+  if (main().dataset.quick) hurry();
+  else plan();
 })();
 `;
 

@@ -135,7 +135,7 @@ const ZH: SimulatorWords = {
   title: '模拟器',
   subtitle: `模拟${new Intl.ListFormat('zh').format(PAY_WAYS.map((payWay) => CHANNELS[payWay].name.zh)).replace(/和(?=\w)/, '和 ')}，不会产生真实资金交易。`,
   payment: '支付',
-  missing: { title: '找不到该支付', text: '模拟器中没有此地址对应的订单。' },
+  missing: { title: '未找到该订单', text: '模拟器中没有此地址对应的订单。' },
   simulated: (channel) => `${channel}（模拟）`,
   pay: '支付',
   decline: '拒绝',

@@ -70,6 +70,15 @@ export async function picture(page: Page, name: string): Promise<void> {
   }
 }
 
+/** The links, buttons and fields that are too low for a finger, and the fields into which a phone zooms. */
+export async function hardToTouch(page: Page): Promise<string[]> {
+  return page.evaluate(`[...document.querySelectorAll('a, button, input:not([type=hidden]), select')]
+    .filter((one) => one.checkVisibility())
+    .filter((one) => one.getBoundingClientRect().height < 44 ||
+      (one.matches('input, select') && parseFloat(getComputedStyle(one).fontSize) < 16))
+    .map((one) => one.outerHTML)`);
+}
+
 /** Whether the page fits the width of the window. */
 export async function fits(page: Page): Promise<boolean> {
   return page.evaluate('document.documentElement.scrollWidth <= innerWidth');

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { browserOfFile, fits, picture, watch } from './browser.ts';
+import { browserOfFile, fits, hardToTouch, picture, watch } from './browser.ts';
 import { startService, type Service } from '../support/service.ts';
 
 const ends: (() => unknown)[] = [];
@@ -29,6 +29,7 @@ test.serial('a payer pays through the page, and the page shows the payment witho
   await picture(page, 'waiting');
   await page.setViewportSize({ width: 320, height: 640 });
   t.true(await fits(page));
+  t.deepEqual(await hardToTouch(page), []);
 
   const wallet = await browser.newPage();
   const link = await page.getByRole('link', { name: 'Open Alipay' }).getAttribute('href');
@@ -108,6 +109,51 @@ test.serial('a payer who selects Chinese sees Chinese before PayPal and after th
   t.regex(page.url(), /\/return\/paypal\//);
   t.notRegex(page.url(), /lang=/, 'the language is not sent to PayPal');
   t.deepEqual(faults, []);
+});
+
+/** The animation that hides the link to pay at first, and its duration. */
+const WAITS = "(({ animationName, animationDelay }) => `${animationName} ${animationDelay}`)(getComputedStyle(document.querySelector('.unpaid')))";
+/** Ends that animation. */
+const LETS_APPEAR =
+  "document.getAnimations().filter((one) => one.animationName === 'appear').forEach((one) => one.finish())";
+
+test.serial('a payer who comes back sees the payment as soon as it arrives, and no other way to pay before', async (t) => {
+  const service = common;
+  const browser = await openBrowser(t);
+  const { orderNo } = await place(service, { payWay: 'alipay' });
+  const page = await browser.newPage();
+  const faults = watch(page);
+  let loads = 0;
+  page.on('load', () => void (loads += 1));
+  await page.goto(`${service.url}/return/alipay/${orderNo}`);
+  await page.getByRole('heading', { name: 'Checking your payment' }).waitFor();
+  t.is(await page.locator('.button, .qr, form').count(), 0);
+  t.is(await page.evaluate(WAITS), 'appear 10s');
+  await picture(page, 'checking');
+  await service.sim('/sim/pay', { orderNo });
+  await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();
+  t.is(loads, 1);
+  t.deepEqual(faults, []);
+});
+
+test.serial('a payer who comes back without paying can pay then, with scripts and without', async (t) => {
+  const service = common;
+  for (const javaScriptEnabled of [true, false]) {
+    const browser = await openBrowser(t, { javaScriptEnabled });
+    const { orderNo } = await place(service, { payWay: 'alipay' });
+    const page = await browser.newPage();
+    await page.goto(`${service.url}/return/alipay/${orderNo}`);
+    await page.getByRole('heading', { name: 'Checking your payment' }).waitFor();
+    t.is(await page.locator('.button, .qr, form').count(), 0);
+    if (javaScriptEnabled) {
+      await page.evaluate(LETS_APPEAR);
+      await page.getByRole('link', { name: 'Pay now' }).waitFor();
+      t.deepEqual(await hardToTouch(page), []);
+    }
+    await page.getByRole('link', { name: 'Pay now' }).click();
+    await page.getByRole('heading', { name: 'Waiting for your payment' }).waitFor();
+    t.is(await page.locator('.qr').count(), 1);
+  }
 });
 
 test.serial('the payment page works without scripts', async (t) => {

@@ -2,13 +2,17 @@ import test from 'ava';
 import type { Page } from 'playwright-core';
 import { clientFor, order } from '../unit/simulator/alipay/client.ts';
 import { startWorld, type World } from '../unit/simulator/world.ts';
-import { fits, openBrowser, picture, watch } from './browser.ts';
+import { fits, hardToTouch, openBrowser, picture, watch } from './browser.ts';
 
 let world: World;
 test.before(async () => {
   world = await startWorld();
 });
 test.after.always(() => world?.close());
+
+/** Whether the ledger needs no scrolling sideways. */
+const LEDGER_FITS =
+  "(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('[data-live=entries] .wide'))";
 
 /** The list item of an open payment or a fault. */
 function itemOf(page: Page, subject: string) {
@@ -72,6 +76,8 @@ test.serial('every button of the simulator page works in both languages, and the
   t.is(await stateOf('SECOND'), 'closed');
   await page.setViewportSize({ width: 320, height: 640 });
   t.true(await fits(page));
+  t.deepEqual(await hardToTouch(page), []);
+  t.true(await page.evaluate(LEDGER_FITS));
   // The rejected fault above is logged by the browser as status 400.
   t.deepEqual(
     faults.filter((fault) => !/status of 400/.test(fault)),
@@ -84,6 +90,8 @@ test.serial('the buttons work without scripts, and the payer’s page keeps its 
   await place('PLAIN');
   await page.goto(`${world.url}/?lang=en`);
   await page.getByRole('link', { name: 'PLAIN' }).first().click();
+  await page.setViewportSize({ width: 390, height: 844 });
+  t.deepEqual(await hardToTouch(page), []);
   await page.getByRole('button', { name: 'Decline' }).click();
   await page.getByText('Declined. You can try again.').waitFor();
   await picture(page, 'simulator-declined');

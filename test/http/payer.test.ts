@@ -109,11 +109,11 @@ test.serial('the page is in the language of the browser or in the requested one,
   const kept = switched.headers.get('set-cookie') ?? '';
   t.regex(kept, /^pay_lang=en; path=\/; expires=[^;]+; samesite=lax; httponly$/i);
   const back = { ...chinese, cookie: kept.split(';')[0] ?? '' };
-  t.regex((await asked(`/return/wechat/${orderNo}`, back)).title ?? '', /^Waiting for WeChat Pay$/);
+  t.regex((await asked(`/return/wechat/${orderNo}`, back)).title ?? '', /^Checking your payment$/);
   const undone = await asked(`/return/wechat/${orderNo}?lang=zh`, back);
-  t.is(undone.title, '等待微信支付确认');
+  t.is(undone.title, '支付结果确认中');
   t.regex(undone.headers.get('set-cookie') ?? '', /^pay_lang=; /);
-  t.is((await asked('/pay/P20300101000000ABCDEFGHJK', chinese)).title, '找不到该支付');
+  t.is((await asked('/pay/P20300101000000ABCDEFGHJK', chinese)).title, '未找到该订单');
 });
 
 test.serial('a redirect of the page stays in its language', async (t) => {
@@ -164,9 +164,11 @@ test.serial('a return from the channel changes no order, whatever the address cl
     const { status, html } = await page(`${service.url}/return/${payWay}/${orderNo}?${lies}`);
     t.is(status, 200);
     t.regex(html, /has not confirmed the payment yet/);
+    t.notRegex(html, /class="(button go|qr|pay)"/, 'no prominent way to pay again');
+    t.regex(html, new RegExp(`class="unpaid">[^<]*<a href="/pay/${orderNo}\\?lang=en">Pay now<`));
     t.is(await stateOf(service, orderNo), 'waiting');
     const turned = await page(`${service.url}/return/${payWay}/${orderNo}?cancelled=1`);
-    t.regex(turned.html, /Not paid[^]*Pay now/);
+    t.regex(turned.html, /Not paid[^]*class="button go"[^>]*>Pay now/);
   }
 });
 
@@ -258,7 +260,7 @@ test.serial('each end state of an order has its own page', async (t) => {
 
   const late = await place(shop, { payWay: 'wechat', expireSeconds: 120 });
   service.clock.advance(125);
-  t.is(await title(late), 'This payment has ended');
+  t.is(await title(late), 'This order is closing');
   const body = (await page(`${service.url}/pay/${late}`)).html;
   t.notRegex(body, /class="qr"/);
 });

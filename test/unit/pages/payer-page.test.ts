@@ -1,5 +1,6 @@
+import { runInNewContext } from 'node:vm';
 import test from 'ava';
-import { payerPage, type Place, unknownOrderPage } from '../../../server/pages/payer-page.ts';
+import { PAYER_SCRIPT, payerPage, type Place, unknownOrderPage } from '../../../server/pages/payer-page.ts';
 import { LANGUAGES } from '../../../server/pages/language.ts';
 import { PAYER_WORDS_EN } from '../../../server/pages/payer-words.ts';
 import type { PayerOrder, PayerState } from '../../../server/payments/orders/payer.ts';
@@ -8,18 +9,9 @@ const address = '/pay/P20300131080000ABCDEFGHJK';
 const en = { language: 'en', address } as const;
 const zh = { language: 'zh', address } as const;
 const STATES = Object.keys(PAYER_WORDS_EN.states) as PayerState[];
-const ENDED = [
-  'declined',
-  'refused',
-  'paid',
-  'partially_refunded',
-  'refunded',
-  'returning',
-  'not_returned',
-  'closed',
-  'expired',
-  'failed',
-];
+const PLACES = ['pay', 'returned', 'cancelled'] as const satisfies Place[];
+
+const LINK = { type: 'redirect', url: 'https://www.paypal.example/checkoutnow?token=1' } as const;
 
 function order(changes: Partial<PayerOrder> = {}): PayerOrder {
   return {
@@ -45,7 +37,7 @@ function order(changes: Partial<PayerOrder> = {}): PayerOrder {
 test('every state at every place gives a complete page without inline code', async (t) => {
   for (const language of LANGUAGES)
     for (const state of STATES) {
-      for (const place of ['pay', 'returned', 'cancelled'] satisfies Place[]) {
+      for (const place of PLACES) {
         const html = await payerPage(order({ state, returnUrl: 'https://shop.example/' }), place, {
           language,
           address,
@@ -76,13 +68,125 @@ test('merchant text is isolated and loses bidi and invisible marks, and Arabic a
   );
 });
 
-test('only a state that can still change is polled', async (t) => {
-  for (const state of STATES) {
-    const html = await payerPage(order({ state }), 'pay', en);
-    t.is(/data-poll/.test(html), !ENDED.includes(state), state);
-    t.is(/http-equiv="refresh"/.test(html), !ENDED.includes(state), state);
-    t.is(/class="qr"/.test(html), state === 'waiting' || state === 'declined', state);
-  }
+/** The tone of each page, its way to pay (code or button, or a plain link), and how it is polled. */
+const SHOWN: Readonly<Record<PayerState, Readonly<Record<Place, string>>>> = {
+  preparing: { pay: 'busy, quick', returned: 'busy, quick', cancelled: 'busy, quick' },
+  waiting: { pay: 'busy, code, polls', returned: 'busy, link, quick', cancelled: 'quiet, button' },
+  declined: { pay: 'bad, code', returned: 'bad, button', cancelled: 'bad, button' },
+  confirming: { pay: 'busy, quick', returned: 'busy, quick', cancelled: 'busy, quick' },
+  ending: { pay: 'busy, quick', returned: 'busy, quick', cancelled: 'busy, quick' },
+  paid: { pay: 'good', returned: 'good', cancelled: 'good' },
+  partially_refunded: { pay: 'good', returned: 'good', cancelled: 'good' },
+  refunded: { pay: 'quiet', returned: 'quiet', cancelled: 'quiet' },
+  returning: { pay: 'quiet', returned: 'quiet', cancelled: 'quiet' },
+  not_returned: { pay: 'bad', returned: 'bad', cancelled: 'bad' },
+  closed: { pay: 'quiet', returned: 'quiet', cancelled: 'quiet' },
+  expired: { pay: 'quiet', returned: 'quiet', cancelled: 'quiet' },
+  failed: { pay: 'bad', returned: 'bad', cancelled: 'bad' },
+  refused: { pay: 'bad', returned: 'bad', cancelled: 'bad' },
+};
+
+function shownBy(html: string): string {
+  const has = (pattern: RegExp, word: string) => (pattern.test(html) ? word : '');
+  const polls = has(/ data-poll=/, has(/ data-quick=/, 'quick') || 'polls');
+  return [
+    /<main class="card (\w+)"/.exec(html)?.[1],
+    has(/class="qr"/, 'code'),
+    has(/class="button go"/, 'button'),
+    has(/class="unpaid"/, 'link'),
+    polls,
+  ]
+    .filter(Boolean)
+    .join(', ');
+}
+
+test('each state at each place has its tone, its way to pay and its polls', async (t) => {
+  for (const state of STATES)
+    for (const place of PLACES) {
+      const html = await payerPage(order({ state }), place, en);
+      t.is(shownBy(html), SHOWN[state][place], `${state} ${place}`);
+      t.is(/http-equiv="refresh"/.test(html), / data-poll=/.test(html), `${state} ${place}`);
+      t.is(/ data-ask=/.test(html), / data-poll=/.test(html) && place === 'returned', `${state} ${place}`);
+    }
+});
+
+test('a page that tells the payer not to pay has no button to pay, nor a time left to pay', async (t) => {
+  const told: string[] = [];
+  for (const [shown, words] of [
+    [en, /do not pay/],
+    [zh, /请勿重复支付/],
+  ] as const)
+    for (const state of STATES)
+      for (const place of PLACES) {
+        const html = await payerPage(order({ state, payWay: 'paypal', payment: LINK }), place, shown);
+        if (!words.test(html)) continue;
+        told.push(`${state} ${place}`);
+        t.notRegex(html, /class="(button|qr|pay)\b|<form|id="left"/, `${state} ${place}`);
+      }
+  const expected = ['confirming', 'ending'].flatMap((state) => PLACES.map((place) => `${state} ${place}`));
+  t.deepEqual(
+    told.toSorted(),
+    ['preparing returned', 'waiting returned', ...expected].flatMap((one) => [one, one]).toSorted(),
+  );
+});
+
+test('a payer who came back without paying has a plain link to the page with the way to pay', async (t) => {
+  const english = await payerPage(order(), 'returned', en);
+  t.regex(english, /<p class="unpaid">You have not paid yet\? <a href="\/pay\/P\w+\?lang=en">Pay now<\/a><\/p>/);
+  const chinese = await payerPage(order(), 'returned', zh);
+  t.regex(chinese, /<p class="unpaid">尚未支付？ <a href="\/pay\/P\w+\?lang=zh">继续支付<\/a><\/p>/);
+});
+
+/** Runs the script of a page while its order stays as it is; returns the first requests as `seconds address`. */
+async function requestsOf(html: string, count: number): Promise<string[]> {
+  const [head = ''] = /<main[^>]*>/.exec(html) ?? [];
+  const dataset = Object.fromEntries([...head.matchAll(/ data-(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+  const main = { dataset };
+  const requests: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let now = 0;
+  runInNewContext(PAYER_SCRIPT, {
+    addEventListener: () => {},
+    clearTimeout: () => {},
+    document: { hidden: false, querySelector: () => main, getElementById: () => null, addEventListener: () => {} },
+    DOMParser: class {
+      parseFromString = () => ({ querySelector: () => main });
+    },
+    fetch: (address: string) => {
+      requests.push(`${now / 1000} ${address}`);
+      if (requests.length === count) resolve();
+      const json = () => Promise.resolve({ data: { state: dataset['state'] } });
+      return requests.length < count
+        ? Promise.resolve({ ok: true, json, text: () => Promise.resolve(html) })
+        : new Promise(() => {});
+    },
+    location: { href: 'http://127.0.0.1/' },
+    performance: { now: () => now },
+    setInterval: () => {},
+    setTimeout: (work: () => void, ms: number) => {
+      now += ms;
+      queueMicrotask(work);
+    },
+  });
+  await promise;
+  return requests;
+}
+
+test('a payer who came back is polled for every second, and then the channel is queried once more', async (t) => {
+  const shown = { language: 'en', address: '/return/alipay/P1' } as const;
+  const poll = '/pay/P20300131080000ABCDEFGHJK/state';
+  const seconds = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
+  const back = await requestsOf(await payerPage(order(), 'returned', shown), 14);
+  t.deepEqual(back, [
+    ...seconds.map((second) => `${second} ${poll}`),
+    '10 /return/alipay/P1?lang=en',
+    `12 ${poll}`,
+    `14 ${poll}`,
+  ]);
+  const confirming = await requestsOf(await payerPage(order({ state: 'confirming' }), 'pay', en), 13);
+  t.deepEqual(confirming.slice(-3), [`10 ${poll}`, `12 ${poll}`, `14 ${poll}`]);
+  const waiting = await requestsOf(await payerPage(order(), 'pay', en), 2);
+  t.deepEqual(waiting, [`2 ${poll}`, `4 ${poll}`]);
 });
 
 test('a paid order continues to the shop automatically, other orders have a link', async (t) => {
@@ -211,14 +315,14 @@ test('amounts have the sign and grouping of the language and their currency code
 });
 
 test('a declined payment shows the decline and the next step, and can still be paid', async (t) => {
-  const payment = { type: 'redirect', url: 'https://www.paypal.example/checkoutnow?token=1' } as const;
-  const html = await payerPage(order({ state: 'declined', payWay: 'paypal', payment }), 'pay', en);
+  const declined = order({ state: 'declined', payWay: 'paypal', payment: LINK });
+  const html = await payerPage(declined, 'pay', en);
   t.regex(
     html,
     /<h1>Payment declined<\/h1>[^]*PayPal declined[^]*have not been charged[^]*Choose another[^]*Pay with PayPal/,
   );
-  const chinese = await payerPage(order({ state: 'declined', payWay: 'paypal', payment }), 'pay', zh);
-  t.regex(chinese, /<h1>支付被拒绝<\/h1>[^]*PayPal 拒绝了[^]*没有被扣款[^]*使用 PayPal 支付/);
+  const chinese = await payerPage(declined, 'pay', zh);
+  t.regex(chinese, /<h1>支付失败<\/h1>[^]*PayPal 未接受[^]*未产生扣款[^]*使用 PayPal 支付/);
   for (const state of ['failed', 'refused'] as const)
     t.regex(await payerPage(order({ state }), 'pay', en), /<h1>Payment declined<\/h1>[^]*return to the shop/);
 });
@@ -229,7 +333,7 @@ test('a WeChat code has instructions for the phone that shows it, and a code tha
     await payerPage(native, 'pay', en),
     /class="on-phone">On this phone\?[^<]*save the picture[^<]*another phone/,
   );
-  t.regex(await payerPage(native, 'pay', zh), /class="on-phone">正在用这部手机？[^<]*保存图片[^<]*扫一扫/);
+  t.regex(await payerPage(native, 'pay', zh), /class="on-phone">在本机支付？[^<]*保存图片[^<]*扫一扫/);
   t.notRegex(await payerPage(order(), 'pay', en), /on-phone/);
 });
 
