@@ -128,17 +128,34 @@ machine of the service, directly in its database. Access to the database is the
 authorization; there is no default account and no sign-up page.
 
   payctl bootstrap status
-  payctl bootstrap admin --username alice
+  payctl bootstrap admin --username alice --merchant-name "Blue Door"
   payctl bootstrap app --name shop --scope payment:write,payment:read \\
     --secret-file shop.secret
   payctl server start
   payctl login --server http://127.0.0.1:8080 -u alice
 
+The merchant name is the name that payers see on the payment page: the name of
+the project "default". bootstrap admin asks for it if it asks for the username
+or the password; later, payctl project update default --name changes it.
+
 With PostgreSQL this is safe while a server is running. The embedded database
 allows one process at a time: stop the server, bootstrap, start it again (exit 7
 names the process that is using it). --if-none makes a command idempotent: if
 the account exists, it prints { "changed": false } and exits with 0. To do all
-of it from one file, use bootstrap apply -f.
+of it from one file, use bootstrap apply -f:
+
+  [admin]
+  username = "alice"
+  password_file = "alice.password"
+
+  [[project]]
+  code = "default"
+  name = "Blue Door"
+
+  [[app]]
+  name = "shop"
+  scopes = ["payment:write", "payment:read"]
+  secret_file = "shop.secret"
 `;
 
 export const TOPICS: Readonly<Record<string, string>> = {

@@ -26,6 +26,9 @@ export type CloseReason = (typeof CLOSE_REASONS)[number];
  */
 export type RefundOrigin = 'merchant' | 'admin' | 'late' | 'surplus' | 'skillpay' | 'channel' | 'dispute';
 
+/** The project that every installation has from the start. Payers see its name only after it has been changed. */
+export const FIRST_PROJECT = { code: 'default', name: 'Default' } as const;
+
 export interface ProductSnapshot {
   code: string;
   name: string;

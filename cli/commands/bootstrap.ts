@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { type ReservedFile, readTextFile, reserveFile } from '../files.ts';
-import type { BootstrapPlan, BootstrapResult } from '../../server/offline/port.ts';
+import type { BootstrapPlan, BootstrapResult, Offline } from '../../server/offline/port.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
 import { examples, passwordFlags } from '../options.ts';
 import { addFields, bodyOf, complete } from '../resource.ts';
@@ -104,6 +104,7 @@ async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
 
 interface AdminFlags extends OfflineFlags, PasswordFlags {
   username?: string;
+  merchantName?: string;
   generate?: boolean;
   secretFile?: string;
   ifNone?: boolean;
@@ -114,7 +115,8 @@ function defineAdmin(noun: Command, context: ContextOf): void {
   const command = noun
     .command('admin')
     .description('Create the first administrator. Exits with 6 if one exists already, unless --if-none is given.')
-    .option('-u, --username <name>', 'login name');
+    .option('-u, --username <name>', 'login name')
+    .option('--merchant-name <name>', 'name of the project "default", which payers see on the payment page');
   passwordFlags(offlineFlags(command, { migrate: true }))
     .option('--generate', 'generate a password; it is shown only once')
     .option('--secret-file <file>', 'write the generated password to a new file')
@@ -125,6 +127,7 @@ function defineAdmin(noun: Command, context: ContextOf): void {
     'payctl bootstrap admin --username alice',
     'payctl bootstrap admin --username alice --password-file alice.password --migrate --if-none',
     'payctl bootstrap admin --username alice --generate --secret-file alice.password --migrate',
+    'payctl bootstrap admin --username alice --password-file alice.password --merchant-name "Blue Door"',
   ).action((flags: AdminFlags) => runAdmin(context(), flags));
 }
 
@@ -153,19 +156,51 @@ async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
           'An administrator exists already; nothing was changed.',
           { hint: 'payctl login, or payctl admin reset-password NAME --offline' },
         );
-      if (flags.dryRun) return print.item({ dryRun: true, username, role: 'admin' }, ADMIN);
+      const named = await merchantName(context, offline, flags);
+      if (flags.dryRun) return print.item({ dryRun: true, username, role: 'admin', ...named }, ADMIN);
       const sink = flags.generate
         ? await openSecretSink({ ...context, quiet: context.flags.quiet === true }, flags, 'password')
         : undefined;
       try {
-        await createAdmin(context, username, flags, sink, (password) =>
-          offline.createFirstAdmin({ username, password, actor: actor() }),
-        );
+        await createAdmin(context, username, flags, sink, async (password) => ({
+          ...(await offline.createFirstAdmin({ username, password, ...named, actor: actor() })),
+          ...named,
+        }));
       } finally {
         await sink?.discard();
       }
     });
   });
+}
+
+/**
+ * The name that payers see, from the flag or a prompt; `{}` leaves it unset. Only a run that prompts for the username or
+ * the password prompts for the name, so that a pasted line is never taken for an answer.
+ */
+async function merchantName(
+  { prompts }: Context,
+  offline: Offline,
+  flags: AdminFlags,
+): Promise<{ merchantName?: string }> {
+  if (flags.merchantName !== undefined) {
+    const fault = offline.nameFault(flags.merchantName);
+    if (fault !== undefined) throw new UsageError(`--merchant-name ${fault}.`);
+    return { merchantName: flags.merchantName };
+  }
+  const isScripted = flags.generate || flags.passwordStdin || flags.passwordFile;
+  if (!prompts.possible || (isScripted && flags.username !== undefined)) return {};
+  const { name, proposed } = await offline.merchant();
+  if (name !== null) return {};
+  const answer = await prompts.text({
+    message: `Name that payers see on the payment page${proposed === undefined ? ' (may be empty)' : ''}`,
+    flag: '--merchant-name',
+    default: proposed,
+    validate: (text) => {
+      const fault = text.trim() === '' ? undefined : offline.nameFault(text);
+      return fault === undefined || `The name ${fault}.`;
+    },
+  });
+  return answer.trim() === '' ? {} : { merchantName: answer };
 }
 
 async function createAdmin(
@@ -252,7 +287,7 @@ function defineApply(noun: Command, context: ContextOf): void {
     noun
       .command('apply')
       .description(
-        'Create the administrator and applications that a TOML file describes. Existing ones are left unchanged; passwords are never reset.',
+        'Create the administrator, projects and applications that a TOML file describes. Existing ones are left unchanged; passwords are never reset. The project "default" gets the name that payers see, unless it has one.',
       ),
     { migrate: true },
   );
@@ -333,11 +368,28 @@ async function readPlan(file: string): Promise<ParsedPlan> {
       'file_broken',
     );
   }
-  onlyKeys(document, ['admin', 'app'], file);
+  onlyKeys(document, ['admin', 'project', 'app'], file);
+  const projects = readProjects(document['project'], file);
   const apps = readApps(document['app'], file);
   const admin = await readAdmin(document['admin'], file);
   const secretFiles = new Map(apps.map((app) => [keyOf(app), app.secretFile]));
-  return { plan: { ...(admin ? { admin } : {}), apps: apps.map(({ secretFile: _file, ...app }) => app) }, secretFiles };
+  return {
+    plan: { ...(admin ? { admin } : {}), projects, apps: apps.map(({ secretFile: _file, ...app }) => app) },
+    secretFiles,
+  };
+}
+
+function readProjects(value: unknown, file: string): BootstrapPlan['projects'] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw new UsageError(`${file}: projects must be written as [[project]].`);
+  return (value as Row[]).map((project, index) => {
+    const place = `${file}: project ${index + 1}`;
+    onlyKeys(project, ['code', 'name'], place);
+    const { code, name } = project;
+    if (typeof code !== 'string' || typeof name !== 'string')
+      throw new UsageError(`${place}: code and name are required.`);
+    return { code, name };
+  });
 }
 
 function readApps(value: unknown, file: string) {
@@ -401,9 +453,10 @@ async function deliverSecrets(
     });
   }
   if (lost.length > 0) throw lost[0];
-  if (print.json) await print.item({ changed: result.changed, admin: result.admin, apps: rows }, APP);
+  const { changed, admin, projects } = result;
+  if (print.json) await print.item({ changed, admin, projects, apps: rows }, APP);
   else await print.list(rows, APP);
-  await print.done(result.changed ? 'Applied.' : 'Everything exists already; nothing was changed.');
+  await print.done(changed ? 'Applied.' : 'Everything exists already; nothing was changed.');
 }
 
 /** Adds the subcommands of `payctl bootstrap`. */

@@ -1,6 +1,7 @@
 import type { ProjectRow } from '../db/entities/catalog.ts';
 import { type ProjectFilter, contentsOfProject, listProjects } from '../db/queries/catalog.ts';
 import type { Store, Tx } from '../db/store.ts';
+import { FIRST_PROJECT } from '../domain.ts';
 import { NotFound } from '../errors.ts';
 import type { Actor } from '../identity/ports.ts';
 import { type CatalogPorts, given, note } from './ports.ts';
@@ -65,9 +66,6 @@ async function required(found: Promise<ProjectRow | undefined>): Promise<Project
   return project;
 }
 
-/** The project that every installation has from the start, with its initial name (`db/migrate.ts`). */
-const NAMELESS = { code: 'default', name: 'Default' } as const;
-
 /**
  * Returns a function that looks up the name of a project. Payers see this name as the merchant's name. null = the
  * project does not exist or still has its initial name.
@@ -75,7 +73,7 @@ const NAMELESS = { code: 'default', name: 'Default' } as const;
 export function projectName(store: Pick<Store, 'read'>): (code: string) => Promise<string | null> {
   return async (code) => {
     const project = await store.read((tx) => tx.projects.find({ code }));
-    if (!project || (code === NAMELESS.code && project.name === NAMELESS.name)) return null;
+    if (!project || (code === FIRST_PROJECT.code && project.name === FIRST_PROJECT.name)) return null;
     return project.name;
   };
 }

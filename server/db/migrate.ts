@@ -1,3 +1,4 @@
+import { FIRST_PROJECT } from '../domain.ts';
 import { LocalError, causes } from '../errors.ts';
 import type { ApiAppRow } from './entities/identity.ts';
 import { ORIGIN } from './migrations/0001-initial.ts';
@@ -138,7 +139,7 @@ interface SeedRows {
 export function seed(store: Store, rows: SeedRows, { debug, now }: { debug: boolean; now: () => Date }): Promise<void> {
   return store.transaction(async (tx) => {
     const at = now();
-    const project = { code: 'default', name: 'Default', enabled: true, remark: null, createdAt: at, updatedAt: at };
+    const project = { ...FIRST_PROJECT, enabled: true, remark: null, createdAt: at, updatedAt: at };
     await tx.projects.insertIfNew(project);
     await tx.apps.insertIfNew(rows.consoleApp('default', at));
     if (debug) for (const app of rows.testApps(at)) await restore(tx, app);

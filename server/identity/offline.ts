@@ -3,9 +3,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import type { AdminRow, ApiAppRow } from '../db/entities/identity.ts';
 import type { Store, Tx } from '../db/store.ts';
-import { ROLES } from '../domain.ts';
+import { FIRST_PROJECT, ROLES } from '../domain.ts';
 import { InvalidRequest, LocalError, NotFound } from '../errors.ts';
 import { issueWords } from '../issue-words.ts';
+import { SafeText } from '../safe-text.ts';
 import { adminFacts, newAdminRow } from './admins.ts';
 import { type AppSettings, type WithSecret, consoleAppRow, secretMatches, toColumns } from './api-app-rows.ts';
 import { appFacts, merge, writeApp } from './api-apps.ts';
@@ -33,6 +34,13 @@ export class AlreadyBootstrapped extends LocalError {
 export interface Account {
   username: string;
   password: string;
+}
+
+const Name = SafeText(1, 128);
+
+/** Returns why the service would refuse a name of a project or application. Returns undefined if it is allowed. */
+export function nameFault(name: string): string | undefined {
+  return Name.safeParse(name, { error: issueWords }).error?.issues[0]?.message;
 }
 
 const userPattern = /^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$/;
@@ -65,15 +73,41 @@ export async function appExists(store: Store, project: string, name: string): Pr
   return store.read(async (tx) => (await tx.apps.count({ project, name, kind: 'merchant' })) > 0);
 }
 
-/** Creates the first administrator, only once even in concurrent calls. Throws AlreadyBootstrapped if one exists. */
-export async function createFirstAdmin(ports: OfflinePorts, actor: Actor, account: Account): Promise<AdminRow> {
+/**
+ * Creates the first administrator, only once even in concurrent calls. With `merchantName`, the first project gets this
+ * name in the same transaction. Throws AlreadyBootstrapped if an administrator exists.
+ */
+export async function createFirstAdmin(
+  ports: OfflinePorts,
+  actor: Actor,
+  { merchantName, ...account }: Account & { merchantName?: string | undefined },
+): Promise<AdminRow> {
   requireUsername(account.username);
   requireGoodPassword(account.password, account.username);
+  const fault = merchantName === undefined ? undefined : nameFault(merchantName);
+  if (fault !== undefined)
+    throw new InvalidRequest('Invalid name of the merchant.', [
+      { pointer: '/merchantName', code: 'name_invalid', detail: fault },
+    ]);
   const passwordHash = await ports.passwords.hash(account.password);
   const row = newAdminRow({ username: account.username, role: 'admin' }, passwordHash, ports.now());
-  await ports.store.transaction((tx) => writeFirstAdmin(tx, ports, actor, row));
+  await ports.store.transaction(async (tx) => {
+    await tx.advisoryLock('admins');
+    const named = merchantName === undefined ? undefined : await nameProject(tx, ports, FIRST_PROJECT.code, merchantName);
+    await writeFirstAdmin(tx, ports, actor, row);
+    if (named) await ports.audit(tx, { ...by(actor), ...named });
+  });
   await verifyPassword(ports, row.username, account.password);
   return row;
+}
+
+/** Names a project. Returns the entry for the audit log; undefined if the project has the name already. */
+async function nameProject(tx: Tx, { now }: Pick<OfflinePorts, 'now'>, code: string, name: string) {
+  const before = await tx.projects.lock({ code });
+  if (!before || before.name === name) return undefined;
+  const patch = { name, updatedAt: now() };
+  await tx.projects.update({ code }, patch);
+  return { action: 'project.update', target: code, before, after: { ...before, ...patch } };
 }
 
 /** Checks that no administrator exists and writes the first one, in the caller's transaction. */
@@ -158,7 +192,6 @@ function notKept(what: string): LocalError {
 
 const Policy = z.enum(['accept', 'refund']);
 const Code = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, 'must be 1 to 64 letters, digits, "_" or "-"');
-const Name = z.string().min(1).max(128);
 
 /** The document that `payctl bootstrap apply` reads. Unknown properties are refused. */
 export const BootstrapDocument = z.strictObject({
@@ -210,8 +243,9 @@ type Document = z.output<typeof BootstrapDocument>;
 type AdminEntry = Document['admins'][number] & { passwordHash?: string };
 
 /**
- * Applies the bootstrap document in one transaction: creates missing objects and updates applications that differ.
- * Passwords and secrets are never reset, and nothing is deleted.
+ * Applies the bootstrap document in one transaction: creates missing objects and updates applications that differ. A
+ * project keeps its name, except the first one, which gets a name once. Passwords and secrets are never reset, and
+ * nothing is deleted.
  */
 export async function applyBootstrap(ports: OfflinePorts, actor: Actor, input: unknown): Promise<BootstrapResult> {
   const document = read(input);
@@ -274,7 +308,13 @@ async function applyProject(
 ): Promise<Applied> {
   const at = now();
   const row = { code, name, enabled: true, remark: null, createdAt: at, updatedAt: at };
-  if (!(await tx.projects.insertIfNew(row))) return { kind: 'project', name: code, done: 'unchanged' };
+  if (!(await tx.projects.insertIfNew(row))) {
+    const found = await tx.projects.lock({ code });
+    const isNameless = code === FIRST_PROJECT.code && found?.name === FIRST_PROJECT.name;
+    const named = isNameless ? await nameProject(tx, { now }, code, name) : undefined;
+    if (named) await audit(tx, { ...by(actor), ...named });
+    return { kind: 'project', name: code, done: named ? 'updated' : 'unchanged' };
+  }
   await tx.apps.insertIfNew(consoleAppRow(code, at));
   await audit(tx, { ...by(actor), action: 'project.create', target: code, after: { code, name } });
   return { kind: 'project', name: code, done: 'created' };

@@ -13,6 +13,7 @@ import type {
 import type { Config } from '../../config/config.ts';
 import { ensureEmbeddedSecrets } from '../../config/embedded-secrets.ts';
 import { loadConfig } from '../../config/load.ts';
+import { projectName } from '../catalog/projects.ts';
 import { CHANNEL_KINDS, channelSerial } from '../channels/registry.ts';
 import { leaveAllModes } from '../credentials/other-modes.ts';
 import type { CredentialPorts } from '../credentials/ports.ts';
@@ -25,6 +26,7 @@ import { MIGRATIONS } from '../db/migrations/index.ts';
 import { type OpenDatabase, openDatabase } from '../db/orm.ts';
 import { migrationsRun } from '../db/queries/restored.ts';
 import { type Store, createStore } from '../db/store.ts';
+import { FIRST_PROJECT } from '../domain.ts';
 import { LocalError } from '../errors.ts';
 import { type WithSecret, consoleAppRow, testAppRows } from '../identity/api-app-rows.ts';
 import { by, createAudit, deriveAuditKey, keepFormerAuditKeys } from '../identity/audit.ts';
@@ -35,6 +37,7 @@ import {
   countAdmins,
   createApp,
   createFirstAdmin,
+  nameFault,
   offlineActor,
   resetPassword,
   resetSecondFactor,
@@ -64,9 +67,14 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
       return { applied: before.pending };
     },
     countAdmins: () => countAdmins(store),
-    async createFirstAdmin({ username, password, actor }) {
+    merchant: async () => ({
+      name: await projectName(store)(FIRST_PROJECT.code),
+      ...proposedName(config.server.publicUrl),
+    }),
+    nameFault,
+    async createFirstAdmin({ actor, ...account }) {
       await seeded();
-      return offlineAdmin(await createFirstAdmin(ports, actorOf(actor), { username, password }));
+      return offlineAdmin(await createFirstAdmin(ports, actorOf(actor), account));
     },
     async createApp({ actor, project = 'default', trusted = false, remark = null, ...rest }) {
       await seeded();
@@ -102,6 +110,12 @@ export async function openOffline(input: OfflineInput): Promise<Offline> {
       }),
     close: () => database.close(),
   };
+}
+
+/** The proposed name of the merchant. Payers do not know IP addresses, nor hosts without a dot. */
+export function proposedName(publicUrl: string): { proposed?: string } {
+  const { hostname } = new URL(publicUrl);
+  return /\.[a-z][\w-]*$/.test(hostname) ? { proposed: hostname } : {};
 }
 
 /** An attempt to send a request to a channel fails with an error. */
@@ -173,8 +187,8 @@ async function listApps(store: Store): Promise<{ client_id: string; name: string
   return apps.map(({ clientId, name, project }) => ({ client_id: clientId, name, project }));
 }
 
-function documentOf({ admin, apps }: BootstrapPlan): object {
-  return { admins: admin ? [admin] : [], apps };
+function documentOf({ admin, projects, apps }: BootstrapPlan): object {
+  return { admins: admin ? [admin] : [], projects, apps };
 }
 
 /** The API applications have the sequence of the plan. Only new applications have a secret. */
@@ -189,6 +203,9 @@ function resultOf(
   return {
     changed,
     admin: admin ? { username: admin.name, created: admin.done === 'created' } : null,
+    projects: applied
+      .filter(({ kind }) => kind === 'project')
+      .map(({ name, done }) => ({ code: name, changed: done !== 'unchanged' })),
     apps: plan.apps.map((wanted, index) => {
       const done = apps[index];
       const project = wanted.project ?? 'default';

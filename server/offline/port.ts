@@ -63,9 +63,13 @@ export interface OfflineApp {
   scopes: string[];
 }
 
-/** The desired state for `bootstrap apply`. The password is used only if the administrator does not exist yet. */
+/**
+ * The desired state for `bootstrap apply`. The password is used only if the administrator does not exist yet, and the
+ * name of a project only if the project is new or is the first one and still has its initial name.
+ */
 export interface BootstrapPlan {
   admin?: { username: string; password: string };
+  projects: { code: string; name: string }[];
   apps: { name: string; scopes: string[]; project?: string; trusted?: boolean }[];
 }
 
@@ -73,6 +77,7 @@ export interface BootstrapPlan {
 export interface BootstrapResult {
   changed: boolean;
   admin: { username: string; created: boolean } | null;
+  projects: { code: string; changed: boolean }[];
   apps: (({ created: true } & OfflineApp) | { created: false; client_id: string; name: string })[];
 }
 
@@ -141,8 +146,23 @@ export interface Offline {
   /** Applies the pending migrations. Called only if the user requested it. */
   migrate(): Promise<{ applied: string[] }>;
   countAdmins(): Promise<number>;
-  /** Of two concurrent calls only one succeeds. Throws `already_bootstrapped` if an administrator exists. */
-  createFirstAdmin(input: { username: string; password: string; actor: OfflineActor }): Promise<OfflineAdmin>;
+  /**
+   * The name that payers see for the project `default`; null = none was set. `proposed` is the host of the public URL;
+   * absent if it is an IP address or a name of this machine.
+   */
+  merchant(): Promise<{ name: string | null; proposed?: string }>;
+  /** Returns why the service would refuse a name of a project. Returns undefined if it is allowed. */
+  nameFault(name: string): string | undefined;
+  /**
+   * Of two concurrent calls only one succeeds. Throws `already_bootstrapped` if an administrator exists. `merchantName`
+   * becomes the name of the project `default`.
+   */
+  createFirstAdmin(input: {
+    username: string;
+    password: string;
+    merchantName?: string;
+    actor: OfflineActor;
+  }): Promise<OfflineAdmin>;
   /** Throws `already_exists` if the project already has an application with this name. */
   createApp(input: {
     name: string;

@@ -41,7 +41,7 @@ const FILES: Record<string, string> = {
   'alice.totp': '6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY\n',
   'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',
   'bootstrap.toml':
-    '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
+    '[admin]\nusername = "alice"\npassword_file = "alice.password"\n[[project]]\ncode = "default"\nname = "Blue Door"\n[[app]]\nname = "shop"\nscopes = ["payment:read"]\nsecret_file = "new.secret"\n',
 };
 
 interface ExampleOptions extends RunOptions {

@@ -2,8 +2,9 @@ import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import test from 'ava';
+import type { Question } from '../../cli/prompts.ts';
 import { makePlace, type RunOptions, scripted } from './payctl.ts';
-import { FakeFailure, fakeOffline } from './fakes/offline.ts';
+import { FakeFailure, type FakeOffline, fakeOffline } from './fakes/offline.ts';
 
 const ADMIN = ['bootstrap', 'admin', '--username', 'alice', '--password-stdin'];
 const PASSWORD = { stdin: 'correct horse battery\n' };
@@ -53,6 +54,83 @@ test('a bootstrap admin that loses the race in the transaction is exit 6', async
   };
   t.is((await place.payctl(ADMIN, { ...PASSWORD, openOffline: async () => lost })).code, 6);
   t.is((await place.payctl([...ADMIN, '--if-none'], { ...PASSWORD, openOffline: async () => lost })).code, 0);
+});
+
+/** Prompts on a terminal; records the question about the name that payers see, and gives this answer. */
+function answering(merchantName: string) {
+  const asked: Question[] = [];
+  const prompts = scripted({ '--username': 'alice' }, 'correct horse battery');
+  const { text } = prompts;
+  prompts.text = async (question) => {
+    if (question.flag !== '--merchant-name') return text(question);
+    asked.push(question);
+    return merchantName;
+  };
+  return { asked, prompts };
+}
+
+test('bootstrap admin prompts for the name that payers see if it prompts anyway, and proposes the host', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const run = async (database: FakeOffline, argv: string[], answer: string) => {
+    const { asked, prompts } = answering(answer);
+    const { code, stdout, stderr } = await place.payctl(['bootstrap', 'admin', ...argv, '--json'], {
+      prompts,
+      openOffline: async () => database,
+    });
+    t.is(code, 0, stderr);
+    return { asked, printed: JSON.parse(stdout) as object };
+  };
+  const production = fakeOffline({ merchant: { name: null, proposed: 'pay.shop.example' } });
+  const { asked, printed } = await run(production, ['--username', 'alice'], 'Blue Door');
+  t.is(asked.length, 1);
+  const [question] = asked;
+  t.is(question?.default, 'pay.shop.example');
+  t.is(question?.validate?.('Blue Door'), true);
+  t.is(question?.validate?.(''), true);
+  t.is(question?.validate?.('x'.repeat(129)), 'The name must have 1 to 128 characters.');
+  t.is(production.merchantName, 'Blue Door');
+  t.like(printed, { username: 'alice', merchantName: 'Blue Door', changed: true });
+
+  const unnamed = fakeOffline();
+  const blank = await run(unnamed, [], ' ');
+  t.deepEqual(
+    blank.asked.map(({ message, default: proposed }) => [message, proposed]),
+    [['Name that payers see on the payment page (may be empty)', undefined]],
+  );
+  t.is(unnamed.merchantName, null);
+  t.false('merchantName' in blank.printed);
+
+  const named = fakeOffline({ merchant: { name: 'Blue Door' } });
+  t.is((await run(named, [], 'Red Door')).asked.length, 0, 'it has a name');
+  t.is(named.merchantName, 'Blue Door');
+  const generated = fakeOffline();
+  const argv = ['--username', 'alice', '--generate', '--secret-file', 'alice.password'];
+  t.is((await run(generated, argv, 'Blue Door')).asked.length, 0, 'all values are given');
+  t.is(generated.merchantName, null);
+});
+
+test('--merchant-name sets the name that payers see, and without it a script changes no name', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const run = async (database: FakeOffline, ...more: string[]) =>
+    place.payctl([...ADMIN, '--json', ...more], { ...PASSWORD, openOffline: async () => database });
+  const database = fakeOffline();
+  const refused = await run(database, '--merchant-name', '');
+  t.is(refused.code, 2);
+  t.regex(refused.stderr, /--merchant-name must have 1 to 128 characters/);
+  t.like(JSON.parse((await run(database, '--merchant-name', 'Blue Door', '--dry-run')).stdout), {
+    dryRun: true,
+    merchantName: 'Blue Door',
+  });
+  t.deepEqual([database.admins, database.merchantName], [[], null]);
+  t.is((await run(database, '--merchant-name', 'Blue Door')).code, 0);
+  t.is(database.merchantName, 'Blue Door');
+  t.is((await run(database, '--merchant-name', 'Red Door', '--if-none')).code, 0);
+  t.is(database.merchantName, 'Blue Door');
+  const silent = fakeOffline();
+  t.is((await run(silent)).code, 0);
+  t.is(silent.merchantName, null);
 });
 
 test('an outdated schema is migrated only with --migrate or after confirmation', async (t) => {
@@ -161,6 +239,29 @@ test('a second bootstrap apply of the same plan changes nothing', async (t) => {
   const second = await place.payctl(apply, { openOffline: async () => database });
   t.is(second.code, 0, second.stderr);
   t.like(JSON.parse(second.stdout), { changed: false });
+});
+
+test('bootstrap apply names the project that payers see', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const database = fakeOffline();
+  const apply = async (text: string) => {
+    await writeFile(join(place.folder, 'plan.toml'), text);
+    return place.payctl(['bootstrap', 'apply', '-f', 'plan.toml', '--json'], { openOffline: async () => database });
+  };
+  const first = await apply('[[project]]\ncode = "default"\nname = "Blue Door"\n');
+  t.is(first.code, 0, first.stderr);
+  t.like(JSON.parse(first.stdout), { changed: true, projects: [{ code: 'default', changed: true }] });
+  t.is(database.merchantName, 'Blue Door');
+  for (const [text, why] of [
+    ['[project]\ncode = "default"\n', /projects must be written as \[\[project\]\]/],
+    ['[[project]]\ncode = "default"\n', /project 1: code and name are required/],
+    ['[[project]]\ncode = "default"\ntitle = "Blue Door"\n', /project 1: unknown key "title"/],
+  ] as const) {
+    const { code, stderr } = await apply(text);
+    t.is(code, 2);
+    t.regex(stderr, why);
+  }
 });
 
 test('applications of the same name in two projects each get their secret, although one exists already', async (t) => {

@@ -76,7 +76,9 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
     'no silent migration',
   );
   t.is(
-    await done('bootstrap admin --username alice --password-file alice.password --config pay.toml --migrate -q'),
+    await done(
+      'bootstrap admin --username alice --merchant-name Teahouse --password-file alice.password --config pay.toml --migrate -q',
+    ),
     'alice',
   );
   t.is((await payctl('bootstrap admin --username bob --password-file alice.password --config pay.toml')).code, 6);
@@ -97,6 +99,7 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   t.is(held.code, 7);
   t.regex(held.stderr, /in use by process \d+/);
   await done(`login --server ${server} -u alice --password-file alice.password`);
+  t.is(await done('project get default --fields name'), 'Teahouse');
   t.regex(await done('status --fields part,status'), /^service\tup\ndatabase\tup\nalipay\tup/);
 
   for (const payWay of ['alipay', 'wechat']) {

@@ -23,7 +23,7 @@ const errorCodes = /^server\/error-codes\//;
 const domain = /^server\/domain\.ts$/;
 /** Files that every folder may import; they import only each other and the error codes. */
 const errors =
-  /^(server\/((errors|domain|money|folder-lock|addresses|csv|heap|issue-words|work)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
+  /^(server\/((errors|domain|money|folder-lock|addresses|csv|heap|issue-words|safe-text|work)\.ts$|error-codes\/)|config\/nearest\.ts$)/;
 /** The channel interface and the reasons of refused notifications. */
 const port = /^server\/payments\/(channel|notification-refusal)\.ts$/;
 /** Formats and parses refund numbers. */

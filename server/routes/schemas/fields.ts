@@ -5,6 +5,8 @@ import { Reply } from '../../http/endpoint.ts';
 import type { PageOf } from '../../payments/view.ts';
 import { UUID } from '../../domain.ts';
 
+export { SafeText } from '../../safe-text.ts';
+
 const idPattern = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** An identifier or code, `^[A-Za-z0-9_-]{1,64}$`; an invalid path parameter is a 404. */
@@ -15,23 +17,6 @@ export const Code = z
   .string()
   .regex(idPattern, 'must be 1 to 64 letters, digits, "_" or "-"')
   .meta({ id: 'Code', examples: ['summer-sale'] });
-
-const controls = /[\p{Cc}--[\t\n\r]]/v;
-
-/** Text of `min` to `max` characters (code points, not bytes or UTF-16 units) without control characters. */
-export function SafeText(min: number, max: number): z.ZodString {
-  return z
-    .string()
-    .max(max * 2, `must have at most ${max} characters`)
-    .refine((text) => within(text, min, max), `must have ${min} to ${max} characters`)
-    .refine((text) => !controls.test(text), 'must not contain control characters')
-    .meta({ minLength: min, maxLength: max });
-}
-
-function within(text: string, min: number, max: number): boolean {
-  if (text.length > max) return [...text].length <= max;
-  return text.length >= min && (text.length >= 2 * min || [...text].length >= min);
-}
 
 /** A payer's id in a path: percent-decoded, 1 to 64 characters, no control characters. */
 export const UserId = z

@@ -25,6 +25,8 @@ export class FakeFailure extends Error {
 export interface FakeOffline extends Offline {
   admins: { username: string; password: string }[];
   apps: string[];
+  /** The name that payers see. */
+  merchantName: string | null;
   /** Usernames whose second factor was reset. */
   reset: string[];
   /** The keys of other modes that a distrust finds. */
@@ -75,6 +77,7 @@ export function fakeOffline(
   found: Partial<DatabaseDescription['schema']> & {
     admins?: string[];
     apps?: string[];
+    merchant?: Awaited<ReturnType<Offline['merchant']>>;
     facts?: Partial<Examination>;
     restored?: Partial<RestoredFacts>;
   } = {},
@@ -86,6 +89,7 @@ export function fakeOffline(
     reset: [],
     distrusted: [],
     apps: [...apps],
+    merchantName: found.merchant?.name ?? null,
     migrated: 0,
     closed: 0,
     describeDatabase: async () => ({
@@ -102,10 +106,13 @@ export function fakeOffline(
       return { applied };
     },
     countAdmins: async () => offline.admins.length,
-    async createFirstAdmin({ username, password }) {
+    merchant: async () => ({ ...found.merchant, name: offline.merchantName }),
+    nameFault: (name) => (name === '' || name.length > 128 ? 'must have 1 to 128 characters' : undefined),
+    async createFirstAdmin({ username, password, merchantName }) {
       if (offline.admins.length > 0)
         throw new FakeFailure('already_bootstrapped', 409, 'An administrator already exists.');
       offline.admins.push({ username, password });
+      offline.merchantName = merchantName ?? offline.merchantName;
       return { id: '01935a02-11c7-7d3e-a8b4-6c2f90e1d75a', username, role: 'admin' };
     },
     async resetSecondFactor({ username }) {
@@ -166,9 +173,15 @@ function apply(offline: FakeOffline, plan: BootstrapPlan) {
     offline.apps.push(key);
     return { created: true as const, ...appOf(name, scopes, project) };
   });
+  const projects = plan.projects.map(({ code, name }) => {
+    const changed = code === 'default' && offline.merchantName === null;
+    if (changed) offline.merchantName = name;
+    return { code, changed };
+  });
   return {
-    changed: isNew || apps.some((app) => app.created),
+    changed: isNew || [...apps.map((app) => app.created), ...projects.map((project) => project.changed)].includes(true),
     admin: plan.admin ? { username: plan.admin.username, created: isNew } : null,
+    projects,
     apps,
   };
 }

@@ -5,6 +5,7 @@ import { createRateLimits } from '../../../server/db/rate-limits.ts';
 import * as offline from '../../../server/identity/offline.ts';
 import { applyBootstrap } from '../../../server/identity/offline.ts';
 import { sessionRow } from '../../../server/identity/confirm.ts';
+import { ProjectChange } from '../../../server/routes/schemas/audience.ts';
 import { postgresDatabase } from '../../support/database.ts';
 import { account, actor, from, world } from './identity-world.ts';
 
@@ -20,6 +21,46 @@ test('the first administrator is created once, with a valid name and password', 
   await t.throwsAsync(create({ username: 'bob' }), { instanceOf: offline.AlreadyBootstrapped });
   const [line] = await store.read((tx) => tx.audit.list({ action: 'bootstrap.admin' }));
   t.like(line, { actorKind: 'offline', actor: 'tester@test', target: 'alice' });
+});
+
+/** Names at the limits of what the API accepts for a project. */
+const NAMES = ['', 'x', ' ', '茶'.repeat(128), '😀'.repeat(128), '茶'.repeat(129), 'a\u0000b', 'a\u001bb', 'a\u0085b', 'a\nb'];
+
+test('a name that payers see is refused offline where the API refuses it', (t) => {
+  const refused = NAMES.filter((name) => offline.nameFault(name) !== undefined);
+  t.deepEqual(
+    refused,
+    NAMES.filter((name) => !ProjectChange.safeParse({ name }).success),
+  );
+  t.true(refused.length > 3 && refused.length < NAMES.length - 3);
+});
+
+test('the first administrator and the name that payers see are written together, or neither', async (t) => {
+  const { ports, store } = await world(await postgresDatabase(t));
+  const nameNow = async () => (await store.read((tx) => tx.projects.find({ code: 'default' })))?.name;
+  const create = (more: object) => offline.createFirstAdmin(ports, actor, { ...account, ...more });
+  const error = await t.throwsAsync(create({ merchantName: 'a\u001bb' }), { name: 'InvalidRequest' });
+  t.like(error, { options: { errors: [{ pointer: '/merchantName', detail: 'must not contain control characters' }] } });
+  t.deepEqual([await offline.countAdmins(store), await nameNow()], [0, 'Default']);
+  await create({ merchantName: 'Blue Door' });
+  t.is(await nameNow(), 'Blue Door');
+  const [line] = await store.read((tx) => tx.audit.list({ action: 'project.update' }));
+  t.like(line, { actorKind: 'offline', target: 'default', before: { name: 'Default' }, after: { name: 'Blue Door' } });
+  await t.throwsAsync(create({ username: 'bob', merchantName: 'Red Door' }), { instanceOf: offline.AlreadyBootstrapped });
+  t.is(await nameNow(), 'Blue Door');
+});
+
+test('a bootstrap document names the first project once, and no project that has a name', async (t) => {
+  const { ports, store } = await world(await postgresDatabase(t));
+  const apply = async (name: string) => {
+    const projects = ['default', 'books'].map((code) => ({ code, name: `${name} ${code}` }));
+    return summary((await applyBootstrap(ports, actor, { projects })).applied);
+  };
+  t.deepEqual(await apply('First'), ['project updated', 'project created']);
+  t.deepEqual(await apply('Second'), ['project unchanged', 'project unchanged']);
+  const names = (await store.read((tx) => tx.projects.list({}))).map(({ name }) => name);
+  t.deepEqual(names.toSorted(), ['First books', 'First default']);
+  t.is((await store.read((tx) => tx.audit.list({ action: 'project.update' }))).length, 1);
 });
 
 test('resetting a password ends the sessions of the account', async (t) => {
@@ -84,6 +125,8 @@ test('an invalid bootstrap document changes nothing', async (t) => {
   const bad = [
     { ...document, admin: [] },
     { ...document, admins: [{ username: 'alice' }] },
+    { ...document, projects: [{ code: 'default', name: 'a\u001bb' }] },
+    { ...document, apps: [{ name: 'a\u001bb', scopes: ['payment:read'] }] },
     { ...document, apps: [...document.apps, { name: 'x', scopes: ['admin'] }] },
     { ...document, apps: [...document.apps, { name: 'x', project: 'nowhere', scopes: ['user:read'] }] },
     'text',
