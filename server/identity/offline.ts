@@ -93,7 +93,8 @@ export async function createFirstAdmin(
   const row = newAdminRow({ username: account.username, role: 'admin' }, passwordHash, ports.now());
   await ports.store.transaction(async (tx) => {
     await tx.advisoryLock('admins');
-    const named = merchantName === undefined ? undefined : await nameProject(tx, ports, FIRST_PROJECT.code, merchantName);
+    const named =
+      merchantName === undefined ? undefined : await nameProject(tx, ports, FIRST_PROJECT.code, merchantName);
     await writeFirstAdmin(tx, ports, actor, row);
     if (named) await ports.audit(tx, { ...by(actor), ...named });
   });

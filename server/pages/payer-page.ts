@@ -64,11 +64,7 @@ export async function payerPage(
   const state = leaves ? words.paidAndLeaving : stateWords(scene, place);
   const way = wayToPay(order, place);
   const isBusy = state.tone === 'busy';
-  const reload = leaves
-    ? `${CONTINUE_SECONDS}; url=${escapeHtml(shop)}`
-    : isBusy
-      ? String(RELOAD_SECONDS)
-      : undefined;
+  const reload = leaves ? `${CONTINUE_SECONDS}; url=${escapeHtml(shop)}` : isBusy ? String(RELOAD_SECONDS) : undefined;
   const data = [
     `data-state="${order.state}"`,
     isBusy ? `data-poll="/pay/${order.orderNo}/state"` : '',
@@ -200,8 +196,7 @@ function facts(scene: Scene, way: WayToPay): string {
   const rows = [`<dt>${words.order}</dt><dd>${escapeHtml(order.orderNo)}</dd>`];
   if (order.state === 'partially_refunded' || order.state === 'refunded')
     rows.push(`<dt>${words.refunded}</dt><dd>${escapeHtml(money(scene, order.refunded))}</dd>`);
-  if (way === 'whole' || way === 'button')
-    rows.push(`<dt>${words.timeLeft}</dt><dd>${timeLeft(scene)}</dd>`);
+  if (way === 'whole' || way === 'button') rows.push(`<dt>${words.timeLeft}</dt><dd>${timeLeft(scene)}</dd>`);
   return `<dl>${rows.join('')}</dl>`;
 }
 

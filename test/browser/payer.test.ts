@@ -112,29 +112,33 @@ test.serial('a payer who selects Chinese sees Chinese before PayPal and after th
 });
 
 /** The animation that hides the link to pay at first, and its duration. */
-const WAITS = "(({ animationName, animationDelay }) => `${animationName} ${animationDelay}`)(getComputedStyle(document.querySelector('.unpaid')))";
+const WAITS =
+  "(({ animationName, animationDelay }) => `${animationName} ${animationDelay}`)(getComputedStyle(document.querySelector('.unpaid')))";
 /** Ends that animation. */
 const LETS_APPEAR =
   "document.getAnimations().filter((one) => one.animationName === 'appear').forEach((one) => one.finish())";
 
-test.serial('a payer who comes back sees the payment as soon as it arrives, and no other way to pay before', async (t) => {
-  const service = common;
-  const browser = await openBrowser(t);
-  const { orderNo } = await place(service, { payWay: 'alipay' });
-  const page = await browser.newPage();
-  const faults = watch(page);
-  let loads = 0;
-  page.on('load', () => void (loads += 1));
-  await page.goto(`${service.url}/return/alipay/${orderNo}`);
-  await page.getByRole('heading', { name: 'Checking your payment' }).waitFor();
-  t.is(await page.locator('.button, .qr, form').count(), 0);
-  t.is(await page.evaluate(WAITS), 'appear 10s');
-  await picture(page, 'checking');
-  await service.sim('/sim/pay', { orderNo });
-  await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();
-  t.is(loads, 1);
-  t.deepEqual(faults, []);
-});
+test.serial(
+  'a payer who comes back sees the payment as soon as it arrives, and no other way to pay before',
+  async (t) => {
+    const service = common;
+    const browser = await openBrowser(t);
+    const { orderNo } = await place(service, { payWay: 'alipay' });
+    const page = await browser.newPage();
+    const faults = watch(page);
+    let loads = 0;
+    page.on('load', () => void (loads += 1));
+    await page.goto(`${service.url}/return/alipay/${orderNo}`);
+    await page.getByRole('heading', { name: 'Checking your payment' }).waitFor();
+    t.is(await page.locator('.button, .qr, form').count(), 0);
+    t.is(await page.evaluate(WAITS), 'appear 10s');
+    await picture(page, 'checking');
+    await service.sim('/sim/pay', { orderNo });
+    await page.getByRole('heading', { name: 'Paid', exact: true }).waitFor();
+    t.is(loads, 1);
+    t.deepEqual(faults, []);
+  },
+);
 
 test.serial('a payer who comes back without paying can pay then, with scripts and without', async (t) => {
   const service = common;

@@ -90,6 +90,7 @@ test.serial('the buttons work without scripts, and the payer’s page keeps its 
   await place('PLAIN');
   await page.goto(`${world.url}/?lang=en`);
   await page.getByRole('link', { name: 'PLAIN' }).first().click();
+  await page.waitForLoadState();
   await page.setViewportSize({ width: 390, height: 844 });
   t.deepEqual(await hardToTouch(page), []);
   await page.getByRole('button', { name: 'Decline' }).click();

@@ -24,7 +24,18 @@ test('the first administrator is created once, with a valid name and password', 
 });
 
 /** Names at the limits of what the API accepts for a project. */
-const NAMES = ['', 'x', ' ', '茶'.repeat(128), '😀'.repeat(128), '茶'.repeat(129), 'a\u0000b', 'a\u001bb', 'a\u0085b', 'a\nb'];
+const NAMES = [
+  '',
+  'x',
+  ' ',
+  '茶'.repeat(128),
+  '😀'.repeat(128),
+  '茶'.repeat(129),
+  'a\u0000b',
+  'a\u001bb',
+  'a\u0085b',
+  'a\nb',
+];
 
 test('a name that payers see is refused offline where the API refuses it', (t) => {
   const refused = NAMES.filter((name) => offline.nameFault(name) !== undefined);
@@ -46,7 +57,9 @@ test('the first administrator and the name that payers see are written together,
   t.is(await nameNow(), 'Blue Door');
   const [line] = await store.read((tx) => tx.audit.list({ action: 'project.update' }));
   t.like(line, { actorKind: 'offline', target: 'default', before: { name: 'Default' }, after: { name: 'Blue Door' } });
-  await t.throwsAsync(create({ username: 'bob', merchantName: 'Red Door' }), { instanceOf: offline.AlreadyBootstrapped });
+  await t.throwsAsync(create({ username: 'bob', merchantName: 'Red Door' }), {
+    instanceOf: offline.AlreadyBootstrapped,
+  });
   t.is(await nameNow(), 'Blue Door');
 });
 

@@ -140,7 +140,9 @@ test('a payer who came back without paying has a plain link to the page with the
 /** Runs the script of a page while its order stays as it is; returns the first requests as `seconds address`. */
 async function requestsOf(html: string, count: number): Promise<string[]> {
   const [head = ''] = /<main[^>]*>/.exec(html) ?? [];
-  const dataset = Object.fromEntries([...head.matchAll(/ data-(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+  const dataset = Object.fromEntries(
+    [...head.matchAll(/ data-(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
+  );
   const main = { dataset };
   const requests: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
