@@ -119,7 +119,7 @@ function clock({ words, language, now }: Scene): string {
   const buttons = (Object.keys(STEPS) as (keyof typeof STEPS)[])
     .map((step) => `<button class="small" name="step" value="${step}">${words.advance[step]}</button>`)
     .join('');
-  return `<p class="time">${live('clock', time(now, language))}</p>${form('/console/clock', language, buttons)}`;
+  return `<div class="time">${live('clock', time(now, language))}</div>${form('/console/clock', language, buttons)}`;
 }
 
 function faultForm({ words, language }: Scene): string {
