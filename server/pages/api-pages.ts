@@ -2,8 +2,10 @@
 // and for each webhook event.
 import type { ErrorCode } from '../error-codes/error-codes.ts';
 import { API_WORDS, CHINESE_EVENTS, CHINESE_OPERATIONS, CHINESE_TAGS } from './api-words.ts';
+import { PAYMENT_DESCRIPTIONS } from './descriptions-payments.ts';
+import { PLATFORM_DESCRIPTIONS } from './descriptions-platform.ts';
 import { escapeHtml, proseHtml } from './document.ts';
-import { errorLink, errorTable } from './error-pages.ts';
+import { type Answering, errorLink, errorTable } from './error-pages.ts';
 import { type Heading, contents, guidePath } from './guides.ts';
 import { LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';
 
@@ -114,6 +116,21 @@ export function merchantOperations({ paths, 'x-tagGroups': groups }: ApiDocument
     .filter(({ operation }) => tags.includes(operation.tags[0] ?? ''));
 }
 
+/** Returns the operations of merchants that may return an error code, for the page of the code. */
+export function answeringOperations(document: ApiDocument, code: ErrorCode, language: Language): Answering {
+  if (generalCodes(document.components).includes(code)) return 'any';
+  return merchantOperations(document)
+    .filter(({ operation }) => operation['x-error-codes']?.includes(code))
+    .map(({ operation }) => ({
+      title: titleOf(operation, language),
+      href: inLanguage(`${operationPath(operation.operationId)}#${code}`, language),
+    }));
+}
+
+function generalCodes({ schemas }: Components): readonly ErrorCode[] {
+  return (schemas['GeneralErrorCode']?.enum ?? []) as readonly ErrorCode[];
+}
+
 /** Builds the index of all operations and events. */
 export function apiIndex(document: ApiDocument, { language, publicUrl, explorer }: ApiSettings): ApiPage {
   const words = API_WORDS[language];
@@ -191,9 +208,15 @@ export function eventPage(document: ApiDocument, type: string, { language }: Api
   const words = API_WORDS[language];
   const parameters = post.parameters.map((one) => resolved(one, components.parameters));
   const { schema, example } = post.requestBody!.content['application/json']!;
+  const settings: FieldSettings = {
+    language,
+    side: 'answer',
+    // The object of an event is described by the sentence about the event.
+    descriptions: { 'data.object': whenOf(type, post, language) },
+  };
   const answers = Object.entries(post.responses).map(([status, { description = '' }]) => [
     `<code>${status}</code>`,
-    english(description, language),
+    described(description, language),
   ]);
   const sections: Section[] = [
     {
@@ -205,7 +228,7 @@ export function eventPage(document: ApiDocument, type: string, { language }: Api
         'fields',
       ),
     },
-    { id: 'fields', title: words.fields, html: fieldsHtml(schema, components, { language, side: 'answer' }) },
+    { id: 'fields', title: words.fields, html: fieldsHtml(schema, components, settings) },
     { id: 'example', title: words.example, html: code(JSON.stringify(example, null, 2)) },
     { id: 'answer', title: words.answer, html: table([words.status, words.description], answers) },
   ];
@@ -279,7 +302,7 @@ function responsesHtml({ responses }: Operation, components: Components, languag
   const words = API_WORDS[language];
   const statuses = Object.entries(responses).filter(([status]) => !status.endsWith('XX'));
   const parts = statuses.map(([status, { description = '', content = {} }]) => {
-    const said = description === API_WORDS.en.success ? words.success : english(description, language);
+    const said = description === API_WORDS.en.success ? words.success : described(description, language);
     // The error form of a status such as 402 is that of every other error.
     const media = Object.entries(content).filter(([type]) => type !== 'application/problem+json');
     const bodies = media.map(([type, { schema, example }]) => {
@@ -291,7 +314,7 @@ function responsesHtml({ responses }: Operation, components: Components, languag
   const headers = Object.values(responses).flatMap((one) => Object.entries(one.headers ?? {}));
   const rows = [...new Map(headers)].map(([name, header]) => [
     `<code>${name}</code>`,
-    english(resolved(header, components.headers).description ?? '', language),
+    described(resolved(header, components.headers).description ?? '', language),
   ]);
   const shown =
     rows.length === 0
@@ -304,71 +327,61 @@ function errorsHtml(operation: Operation, components: Components, language: Lang
   const words = API_WORDS[language];
   const { 'x-error-codes': codes = [], responses } = operation;
   const isOauth = responses['4XX']?.content?.['application/json'] !== undefined;
-  const general = (components.schemas['GeneralErrorCode']?.enum ?? []) as readonly ErrorCode[];
-  const links = general.map((one) => errorLink(one, language)).join(', ');
+  const links = generalCodes(components)
+    .map((one) => errorLink(one, language))
+    .join(', ');
   return `${isOauth ? `<p>${proseHtml(words.oauthErrors)}</p>` : ''}${codes.length === 0 ? '' : errorTable(codes, language)}
-<details><summary>${words.generalErrors}</summary><p>${links}</p></details>`;
+<details class="general"><summary>${words.generalErrors}</summary><p>${links}</p></details>`;
 }
 
 function parameterRow(one: Parameter, components: Components, language: Language): string[] {
   const words = API_WORDS[language];
   const schema = resolveSchema(one.schema, components);
   const kind = [words[one.in], typeText(schema, components, language), one.required ? words.required : ''];
-  return fieldRow(
-    one.name,
-    kind,
-    [one.description ?? schema.description ?? '', limitsOf(schema, components, language)],
-    language,
-  );
+  const description = described(one.description ?? schema.description ?? '', language);
+  return fieldRow(one.name, kind, description, limitsOf(schema, components, language));
 }
 
 interface FieldSettings {
   language: Language;
   side: 'request' | 'answer';
+  /** Descriptions that the language has elsewhere, by the name of the field. */
+  descriptions?: Readonly<Record<string, string>>;
 }
 
 /** The table of the fields of a schema and of the schemas inside it, with names such as `data.payment.qrCode`. */
 function fieldsHtml(schema: Schema, components: Components, settings: FieldSettings): string {
-  const { language } = settings;
-  const words = API_WORDS[language];
+  const words = API_WORDS[settings.language];
   const rows = fieldsOf(schema, components, settings);
-  if (rows.length === 0) return '';
-  const note = words.fieldsInEnglish && `<p class="kind">${words.fieldsInEnglish}</p>`;
-  return note + table([words.name, words.description], rows, 'fields');
+  return rows.length === 0 ? '' : table([words.name, words.description], rows, 'fields');
 }
 
 /** Levels of fields inside fields that a table has at most. */
 const DEEPEST = 8;
 
-function fieldsOf(schema: Schema, components: Components, { language, side }: FieldSettings, path = ''): string[][] {
+function fieldsOf(schema: Schema, components: Components, settings: FieldSettings, path = ''): string[][] {
+  const { language, side, descriptions = {} } = settings;
   const words = API_WORDS[language];
   // A schema that contains itself ends here.
   if (path.split('.').length > DEEPEST) return [];
-  return membersOf(schema, components).flatMap(({ name, schema: own, isRequired }) => {
-    const member = resolveSchema(own, components);
+  return membersOf(schema, components).flatMap(({ name, schema: declared, isRequired }) => {
+    const member = resolveSchema(declared, components);
     const needed = side === 'request' ? isRequired && words.required : !isRequired && words.optional;
     const kind = [typeText(member, components, language), needed || ''];
-    const row = fieldRow(
-      path + name,
-      kind,
-      [member.description ?? '', limitsOf(member, components, language)],
-      language,
-    );
+    const own = descriptions[path + name];
+    const description = own === undefined ? described(member.description ?? '', language) : proseHtml(own);
+    const row = fieldRow(path + name, kind, description, limitsOf(member, components, language));
     const isList = entryOf(member, components) !== undefined;
-    return [row, ...fieldsOf(member, components, { language, side }, `${path}${name}${isList ? '[]' : ''}.`)];
+    return [row, ...fieldsOf(member, components, settings, `${path}${name}${isList ? '[]' : ''}.`)];
   });
 }
 
-function fieldRow(
-  name: string,
-  kind: readonly string[],
-  [description, limits]: readonly [string, string],
-  language: Language,
-): string[] {
+/** `description` and `limits` are HTML. */
+function fieldRow(name: string, kind: readonly string[], description: string, limits: string): string[] {
   const kinds = kind.filter(Boolean).join(' · ');
   return [
     `<code>${escapeHtml(name)}</code><span class="kind">${kinds}</span>`,
-    `${english(description, language)}${limits && `<span class="kind">${limits}</span>`}`,
+    `${description}${limits && `<span class="kind">${limits}</span>`}`,
   ];
 }
 
@@ -535,10 +548,14 @@ function code(text: string): string {
   return `<div class="sample"><pre tabindex="0"><code>${escapeHtml(text)}</code></pre></div>`;
 }
 
-/** A text of the OpenAPI document, which is in English. */
-function english(text: string, language: Language): string {
-  const html = proseHtml(text);
-  return language === 'en' || html === '' ? html : `<span lang="${LANGUAGE_TAGS.en}">${html}</span>`;
+/** The Chinese descriptions by the English ones. */
+const CHINESE: Readonly<Record<string, string>> = { ...PAYMENT_DESCRIPTIONS, ...PLATFORM_DESCRIPTIONS };
+
+/** A description of the OpenAPI document as HTML, marked as English where there is no translation. */
+function described(text: string, language: Language): string {
+  if (language === 'en' || text === '') return proseHtml(text);
+  const chinese = CHINESE[text];
+  return chinese === undefined ? `<span lang="${LANGUAGE_TAGS.en}">${proseHtml(text)}</span>` : proseHtml(chinese);
 }
 
 /** Converts a sentence with links such as `[Errors](/docs/errors)` to HTML. */

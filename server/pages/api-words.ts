@@ -40,7 +40,6 @@ type Labels =
   | 'generalErrors'
   | 'more'
   | 'fields'
-  | 'fieldsInEnglish'
   | 'webhookHeaders'
   | 'answer'
   | 'status'
@@ -89,7 +88,6 @@ export const API_WORDS = {
     generalErrors: 'Codes that any operation may return',
     more: 'Details',
     fields: 'Fields',
-    fieldsInEnglish: '',
     webhookHeaders: 'Headers',
     answer: 'Your response',
     status: 'Status',
@@ -136,7 +134,6 @@ export const API_WORDS = {
     generalErrors: '所有接口都可能返回的错误码',
     more: '详细说明（英文）',
     fields: '字段',
-    fieldsInEnglish: '字段说明为英文。',
     webhookHeaders: '请求头',
     answer: '应答',
     status: '状态码',

@@ -10,7 +10,17 @@ import { chineseErrorWords } from '../error-codes/zh/error-words.ts';
 import { escapeHtml, htmlDocument, languageSwitch, proseHtml } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
-type Labels = 'meaning' | 'remedy' | 'retryable' | 'final' | 'index' | 'code' | 'retry' | 'yes';
+type Labels =
+  | 'meaning'
+  | 'remedy'
+  | 'retryable'
+  | 'final'
+  | 'index'
+  | 'code'
+  | 'retry'
+  | 'yes'
+  | 'operations'
+  | 'anyOperation';
 type Words = Readonly<Record<Labels, string>> & { groups: Readonly<Record<keyof typeof errorGroups, string>> };
 
 const WORDS = {
@@ -23,6 +33,8 @@ const WORDS = {
     code: 'Code',
     retry: 'Retry',
     yes: 'yes',
+    operations: 'Operations that return it',
+    anyOperation: 'Any operation may return it.',
     groups: {
       request: 'Any request',
       access: 'Access and limits',
@@ -41,6 +53,8 @@ const WORDS = {
     code: '错误码',
     retry: '可重试',
     yes: '是',
+    operations: '返回此错误码的接口',
+    anyOperation: '所有接口都可能返回此错误码。',
     groups: {
       request: '通用',
       access: '认证、权限与限额',
@@ -55,19 +69,32 @@ const WORDS = {
 /** The mark in the guide about errors that is replaced by the index of codes. */
 export const ERROR_INDEX_MARK = '<!-- error codes -->';
 
+/** The operations of merchants that may return an error code. */
+export type Answering = 'any' | readonly { readonly title: string; readonly href: string }[];
+
 /** Builds the article about an error code, to which the `type` of a problem document links. */
-export function errorArticle(code: ErrorCode, language: Language): string {
+export function errorArticle(code: ErrorCode, language: Language, answering: Answering = []): string {
   const { title, meaning, remedy } = errorWords(code, language);
   const { retryable }: PublishedError = errorCodes[code];
   const words = WORDS[language];
-  return `<div class="text"><h1>${escapeHtml(title)}</h1>
+  return `<div class="text"><p class="kind"><a href="${inLanguage('/docs/errors', language)}">${words.index}</a></p><h1>${escapeHtml(title)}</h1>
 <p><code>${code}</code></p>
 <h2>${words.meaning}</h2>
 <p>${proseHtml(meaning)}</p>
 <h2>${words.remedy}</h2>
 <p>${proseHtml(remedy)}</p>
 <p>${retryable ? words.retryable : words.final}</p>
-<p><a href="${inLanguage('/docs/errors', language)}">${words.index}</a></p></div>`;
+${operationsHtml(answering, language)}</div>`;
+}
+
+function operationsHtml(answering: Answering, language: Language): string {
+  const { operations, anyOperation } = WORDS[language];
+  if (answering.length === 0) return '';
+  const links =
+    answering === 'any'
+      ? `<p>${anyOperation}</p>`
+      : `<ul>${answering.map(({ title, href }) => `<li><a href="${href}">${escapeHtml(title)}</a></li>`).join('')}</ul>`;
+  return `<h2>${operations}</h2>\n${links}`;
 }
 
 /** Builds the index of all error codes, with a table for each group. The result is HTML for the guide about errors. */

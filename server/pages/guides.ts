@@ -1,6 +1,6 @@
-// The list of guides, and the page layout around each guide.
+// The list of guides, and the page layout and the script of all pages below `/docs`.
 import { CHANNELS } from '../domain.ts';
-import { escapeHtml, htmlDocument, languageSwitch } from './document.ts';
+import { digestOf, escapeHtml, htmlDocument, languageSwitch } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
 type GuideGroup = 'start' | 'build' | 'live' | 'run';
@@ -55,9 +55,21 @@ interface GuidePageParts {
   /** The HTML of the article, including its heading. */
   article: string;
   explorer: boolean;
+  /** The words in the search field. */
+  asked?: string;
 }
 
-type Labels = 'service' | 'explorer' | 'menu' | 'next';
+type Labels =
+  | 'service'
+  | 'explorer'
+  | 'menu'
+  | 'next'
+  | 'search'
+  | 'searchField'
+  | 'copy'
+  | 'copySample'
+  | 'copied'
+  | 'notCopied';
 type Words = Readonly<Record<Labels, string>> & { groups: Readonly<Record<GuideGroup, string>> };
 
 const WORDS = {
@@ -66,6 +78,12 @@ const WORDS = {
     explorer: 'API explorer',
     menu: 'All guides',
     next: 'Next: ',
+    search: 'Search',
+    searchField: 'Search the documentation',
+    copy: 'Copy',
+    copySample: 'Copy this sample',
+    copied: 'Copied',
+    notCopied: 'Not copied',
     groups: { start: 'Start', build: 'Build', live: 'Go live', run: 'Run' },
   },
   zh: {
@@ -73,22 +91,49 @@ const WORDS = {
     explorer: 'API 浏览器',
     menu: '目录',
     next: '下一篇：',
+    search: '搜索',
+    searchField: '搜索文档',
+    copy: '复制',
+    copySample: '复制此示例',
+    copied: '已复制',
+    notCopied: '复制失败',
     groups: { start: '入门', build: '开发', live: '上线', run: '运维' },
   },
 } as const satisfies Readonly<Record<Language, Words>>;
 
-/** Builds the page of a guide or another article, without scripts and without files from other origins. */
-export function guidePage({ language, address, title, slug, article, explorer }: GuidePageParts): string {
+/**
+ * Builds the page of a guide or another article. It loads no files from other origins, and its script only adds the
+ * buttons that copy samples.
+ */
+export function guidePage(parts: GuidePageParts): string {
+  const { language, address, title, slug, article, explorer, asked = '' } = parts;
   const words = WORDS[language];
   const home = inLanguage(guidePath('index'), language);
+  const data = [
+    `data-copy="${words.copy}"`,
+    `data-copy-sample="${words.copySample}"`,
+    `data-copied="${words.copied}"`,
+    `data-not-copied="${words.notCopied}"`,
+  ];
   const body = `<header class="top"><a class="brand" href="${home}">${words.service}</a>${languageSwitch(language, address)}<a class="to-menu" href="#menu">${words.menu}</a>${
     explorer ? `<a class="to-explorer" href="/swagger/index.html">${words.explorer}</a>` : ''
-  }</header>
-<main class="article">${article}
+  }${searchForm(language, asked)}</header>
+<main class="article" ${data.join(' ')}>${article}
 ${nextGuide(slug, language)}</main>
 <nav class="menu" id="menu" aria-label="${words.menu}">${menu(slug, language)}</nav>`;
   const name = title === words.service ? title : `${title} – ${words.service}`;
-  return htmlDocument({ language, title: name, look: 'guide', body });
+  const head = `<script src="${GUIDE_SCRIPT_ADDRESS}" defer></script>`;
+  return htmlDocument({ language, title: name, look: 'guide', body, head });
+}
+
+/** The characters that a search may have; the rest is ignored. */
+export const LONGEST_SEARCH = 100;
+
+export const SEARCH_PATH = '/docs/search';
+
+function searchForm(language: Language, asked: string): string {
+  const { search, searchField } = WORDS[language];
+  return `<form class="search" role="search" action="${SEARCH_PATH}"><input type="search" name="q" maxlength="${LONGEST_SEARCH}" aria-label="${searchField}" placeholder="${searchField}" value="${escapeHtml(asked)}"><input type="hidden" name="lang" value="${language}"><button>${search}</button></form>`;
 }
 
 function menu(slug: string, language: Language): string {
@@ -122,8 +167,8 @@ export interface Heading {
 }
 
 const CONTENTS: Readonly<Record<Language, string>> = { en: 'On this page', zh: '本页内容' };
-/** A guide with fewer headings gets no list of headings. */
-const FEWEST_LISTED = 4;
+/** An article with fewer headings gets no list of headings. */
+const FEWEST_LISTED = 3;
 
 /** Builds the list of an article's headings: beside the article (`toc`), or above it where there is no room. */
 export function contents(headings: readonly Heading[], language: Language, look: 'toc' | 'toc-small'): string {
@@ -137,3 +182,66 @@ export function contents(headings: readonly Heading[], language: Language, look:
     ? `<nav class="toc" aria-label="${CONTENTS[language]}"><p>${CONTENTS[language]}</p>${list}</nav>`
     : `<details class="toc-small"><summary>${CONTENTS[language]}</summary>${list}</details>`;
 }
+
+/** Adds a button to each code sample that copies it. The pages also work without scripts. */
+export const GUIDE_SCRIPT = `'use strict';
+(() => {
+  const { copy, copySample, copied, notCopied } = document.querySelector('main').dataset;
+  const status = document.createElement('p');
+  status.className = 'unseen';
+  status.setAttribute('role', 'status');
+
+  // Over plain http there is no navigator.clipboard, and a browser may refuse its use.
+  async function write(text) {
+    try {
+      await navigator.clipboard.writeText(text);
+      return true;
+    } catch {
+      return writeSelected(text);
+    }
+  }
+
+  function writeSelected(text) {
+    const focused = document.activeElement;
+    const area = document.createElement('textarea');
+    area.className = 'unseen';
+    area.readOnly = true;
+    area.value = text;
+    document.body.append(area);
+    area.select();
+    let done = false;
+    try {
+      done = document.execCommand('copy');
+    } catch {}
+    area.remove();
+    focused?.focus({ preventScroll: true });
+    return done;
+  }
+
+  function addButton(sample) {
+    const button = document.createElement('button');
+    let timer;
+    button.type = 'button';
+    button.className = 'copy';
+    button.textContent = copy;
+    button.setAttribute('aria-label', copySample);
+    button.addEventListener('click', async () => {
+      clearTimeout(timer);
+      status.textContent = '';
+      const result = (await write(sample.querySelector('code').textContent.trimEnd())) ? copied : notCopied;
+      button.textContent = result;
+      // A screen reader announces a text that changes, so a second copy needs an empty text in between.
+      requestAnimationFrame(() => (status.textContent = result));
+      timer = setTimeout(() => (button.textContent = copy), 2000);
+    });
+    sample.append(button);
+  }
+
+  document.body.append(status);
+  for (const sample of document.querySelectorAll('.sample')) addButton(sample);
+})();
+`;
+
+export const GUIDE_SCRIPT_PATH = '/docs/assets/guide.js';
+
+const GUIDE_SCRIPT_ADDRESS = `${GUIDE_SCRIPT_PATH}?v=${digestOf(GUIDE_SCRIPT)}`;

@@ -1,5 +1,6 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { isErrorCode } from '../error-codes/error-codes.ts';
+import { type ErrorCode, errorCodes, isErrorCode } from '../error-codes/error-codes.ts';
 import { NotFound } from '../errors.ts';
 import { UNCHANGED } from '../http/contract.ts';
 import { Reply, endpoint } from '../http/endpoint.ts';
@@ -17,15 +18,27 @@ import {
   type ApiDocument,
   type ApiPage,
   type ApiSettings,
+  answeringOperations,
   apiIndex,
   eventPage,
   eventPath,
+  merchantOperations,
   operationPage,
   operationPath,
 } from '../pages/api-pages.ts';
 import { ERROR_INDEX_MARK, errorArticle, errorIndex, errorWords } from '../pages/error-pages.ts';
-import { GUIDES, type Guide, guidePage, guidePath } from '../pages/guides.ts';
+import {
+  GUIDE_SCRIPT,
+  GUIDE_SCRIPT_PATH,
+  GUIDES,
+  type Guide,
+  LONGEST_SEARCH,
+  SEARCH_PATH,
+  guidePage,
+  guidePath,
+} from '../pages/guides.ts';
 import { LANGUAGES, type Language } from '../pages/language.ts';
+import { type SearchedPage, type Section, findSections, searchArticle, sectionsOf } from '../pages/search.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
 
@@ -37,7 +50,10 @@ interface GuideSettings {
 /** The local address that the samples of the guides contain. `publicUrl` replaces it. */
 const LAPTOP = 'http://127.0.0.1:8080';
 
-/** Routes of the guides (documentation pages), of one page for each error code, and of the API reference of merchants. */
+/**
+ * Routes of the guides (documentation pages), of one page for each error code, of the API reference of merchants, and of
+ * the search in all of them.
+ */
 export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup {
   const router = routeGroup();
   for (const guide of GUIDES) {
@@ -51,13 +67,17 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
     );
   }
 
+  const api = once(async () => {
+    const { body } = await readExplorerFile('merchant.json');
+    return JSON.parse(body.toString('utf8')) as ApiDocument;
+  });
   router.get(
     '/docs/errors/:code',
-    endpoint({ ...htmlPage, params: z.object({ code: Code }) }, ({ params: { code }, query, request }) => {
+    endpoint({ ...htmlPage, params: z.object({ code: Code }) }, async ({ params: { code }, query, request }) => {
       if (!isErrorCode(code)) throw new NotFound('error code');
       const language = pageLanguage(query.lang, request);
       const { title } = errorWords(code, language);
-      const article = errorArticle(code, language);
+      const article = errorArticle(code, language, answeringOperations(await api(), code, language));
       return html(
         language,
         guidePage({ language, address: `/docs/errors/${code}`, title, slug: 'errors', article, explorer }),
@@ -65,10 +85,6 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
     }),
   );
 
-  const api = once(async () => {
-    const { body } = await readExplorerFile('merchant.json');
-    return JSON.parse(body.toString('utf8')) as ApiDocument;
-  });
   const reference = async (
     what: string,
     address: string,
@@ -101,14 +117,76 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
       ),
     ),
   );
+
+  const indexes = Object.fromEntries(LANGUAGES.map((one) => [one, once(() => indexOf(one))]));
+  router.get(
+    SEARCH_PATH,
+    endpoint({ ...htmlPage, query: z.object({ lang: Lang, q: z.string().default('') }) }, async ({ query, request }) => {
+      const language = pageLanguage(query.lang, request);
+      const asked = query.q.slice(0, LONGEST_SEARCH).toWellFormed().trim();
+      const found = findSections(asked === '' ? [] : ((await indexes[language]?.()) ?? []), asked);
+      const address = `${SEARCH_PATH}?${new URLSearchParams({ q: asked })}`;
+      const page = searchArticle(asked, found, language);
+      return html(language, guidePage({ language, address, slug: 'search', explorer, asked, ...page }));
+    }),
+  );
+  router.get(
+    GUIDE_SCRIPT_PATH,
+    endpoint(asset, () => {
+      const headers = {
+        'content-type': 'text/javascript; charset=utf-8',
+        'cache-control': 'public, max-age=31536000, immutable',
+      };
+      return new Reply({ headers, body: GUIDE_SCRIPT });
+    }),
+  );
   return router;
 
-  async function pageOf({ slug, group, titles }: Guide, language: Language): Promise<string> {
+  async function pageOf(guide: Guide, language: Language): Promise<string> {
+    const { slug, titles } = guide;
+    const article = (await articleOf(guide, language)).replace(ERROR_INDEX_MARK, () => errorIndex(language));
+    return guidePage({ language, address: guidePath(slug), title: titles[language], slug, article, explorer });
+  }
+
+  async function articleOf({ slug, group }: Guide, language: Language): Promise<string> {
     const text = Buffer.from((await readGuideFile(`${language}/${slug}.html`))!).toString('utf8');
     // Guides about running the service mean its own machine, where a proxy or payctl calls it.
-    const here = group === 'run' ? LAPTOP : publicUrl;
-    const article = text.replaceAll(LAPTOP, here).replace(ERROR_INDEX_MARK, () => errorIndex(language));
-    return guidePage({ language, address: guidePath(slug), title: titles[language], slug, article, explorer });
+    return text.replaceAll(LAPTOP, group === 'run' ? LAPTOP : publicUrl);
+  }
+
+  /** Other requests are served between two pages, because rendering them all takes a noticeable time. */
+  async function indexOf(language: Language): Promise<Section[]> {
+    const sections: Section[] = [];
+    for await (const page of searchedPages(language)) {
+      sections.push(...sectionsOf(page));
+      await nextTurn();
+    }
+    return sections;
+  }
+
+  /** The pages in the sequence in which a search lists those that fit equally. */
+  async function* searchedPages(language: Language): AsyncGenerator<SearchedPage> {
+    const document = await api();
+    const settings: ApiSettings = { language, publicUrl, explorer };
+    for (const guide of GUIDES) {
+      const { slug, titles } = guide;
+      const article = await articleOf(guide, language);
+      yield { title: titles[language], path: guidePath(slug), names: [slug], article };
+    }
+    yield { path: guidePath('api'), names: [], ...apiIndex(document, settings) };
+    for (const { method, path, operation } of merchantOperations(document)) {
+      const { operationId: id } = operation;
+      const page = operationPage(document, id, settings);
+      if (page) yield { path: operationPath(id), names: [id, path, `${method} ${path}`], ...page };
+    }
+    for (const type of Object.keys(document.webhooks)) {
+      const page = eventPage(document, type, settings);
+      if (page) yield { path: eventPath(type), names: [], ...page };
+    }
+    for (const code of Object.keys(errorCodes) as ErrorCode[]) {
+      const { title } = errorWords(code, language);
+      yield { title, path: `/docs/errors/${code}`, names: [code], article: errorArticle(code, language) };
+    }
   }
 }
 
@@ -116,10 +194,14 @@ const EventType = z.string().max(64);
 
 const htmlPage = { auth: 'none', query: z.object({ lang: Lang }), raw: 'html', hidden: true } as const;
 
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
 function html(language: Language, body: string): Reply {
   const headers = {
     ...languageHeaders(language),
     'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': policy,
     'cache-control': 'no-cache',
   };
   return new Reply({ headers, body });
