@@ -70,7 +70,8 @@ function textOf(text: string): Text {
   return { shown: folded.length === text.length ? text : folded, folded };
 }
 
-const WEIGHTS = { exact: 1000, title: 100, heading: 10, text: 1 } as const;
+/** Where a word is found; the part with the least of all words decides, and then the average. */
+const WEIGHTS = { title: 3, heading: 2, text: 1, exact: 10 } as const;
 const MOST_SHOWN = 30;
 const MOST_OF_PAGE = 3;
 
@@ -106,20 +107,18 @@ function wordsOf(asked: string): string[] {
 
 /** 0 if a word is missing, or if only the title of the page has the words: then its first section has them, too. */
 function weigh({ title, names, heading, text }: Section, words: readonly string[], whole: string): number {
-  let weight = 0;
-  let isOwn = false;
+  const weights: number[] = [];
   for (const word of words) {
     const isInTitle = title.folded.includes(word) || names.some((name) => name.includes(word));
-    if (heading === undefined && isInTitle) weight += WEIGHTS.title;
-    else if (heading?.folded.includes(word)) weight += WEIGHTS.heading;
-    else if (text.folded.includes(word)) weight += WEIGHTS.text;
-    else if (isInTitle) continue;
-    else return 0;
-    isOwn = true;
+    if (heading === undefined && isInTitle) weights.push(WEIGHTS.title);
+    else if (heading?.folded.includes(word)) weights.push(WEIGHTS.heading);
+    else if (text.folded.includes(word)) weights.push(WEIGHTS.text);
+    else if (!isInTitle) return 0;
   }
-  if (!isOwn) return 0;
+  if (weights.length === 0) return 0;
+  const average = weights.reduce((sum, weight) => sum + weight) / weights.length;
   const isExact = heading === undefined && [title.folded, ...names].includes(whole);
-  return weight / words.length + (isExact ? WEIGHTS.exact : 0);
+  return Math.min(...weights) + average / 10 + (isExact ? WEIGHTS.exact : 0);
 }
 
 const WORDS = {

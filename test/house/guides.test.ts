@@ -7,9 +7,14 @@ import { keyNames, keys } from '../../config/schema.ts';
 import { CHANNEL_KINDS } from '../../server/channels/registry.ts';
 import { errorCodes, errorGroups, isErrorCode } from '../../server/error-codes/error-codes.ts';
 import { nextAttempt } from '../../server/events/deliver.ts';
-import { EVENT_TYPES } from '../../server/events/record.ts';
+import { EVENT_TYPES, isMerchantEvent } from '../../server/events/record.ts';
+import { mergeDocument, readWords } from '../../server/http/openapi/document.ts';
 import { headingIds, makeGuideFiles } from '../../server/offline/guide-files.ts';
 import { allRoutes } from '../../server/offline/route-groups.ts';
+import { type ApiDocument, eventPage, merchantOperations, operationPage } from '../../server/pages/api-pages.ts';
+import { PAYMENT_DESCRIPTIONS } from '../../server/pages/descriptions-payments.ts';
+import { PLATFORM_DESCRIPTIONS } from '../../server/pages/descriptions-platform.ts';
+import { proseHtml } from '../../server/pages/document.ts';
 import { guidePath, GUIDES } from '../../server/pages/guides.ts';
 import { type Language, LANGUAGES } from '../../server/pages/language.ts';
 import type { ChannelKind, PayWay } from '../../server/payments/channel.ts';
@@ -53,6 +58,35 @@ test('the translations have the same headings, tables, code, samples and links',
     t.deepEqual(chinese.links.toSorted(), english.links.toSorted(), slug);
     const spans = ({ spans: found }: typeof english) => [...new Set(found)].toSorted();
     t.deepEqual(spans(chinese), spans(english), slug);
+  }
+});
+
+test('samples have no prompts, because the button copies them as they are', (t) => {
+  for (const guide of all)
+    for (const { text } of guide.blocks) t.notRegex(text, /^\s*(\$|>|%) /m, `${nameOf(guide)}: ${text}`);
+});
+
+test('every description on the pages of the reference has a Chinese one, and there are no others', async (t) => {
+  const document = mergeDocument(await allRoutes(), await readWords(), { version: '0.0.0' }) as unknown as ApiDocument;
+  const operations = merchantOperations(document).map(({ operation }) => operation.operationId);
+  const events = Object.keys(document.webhooks).filter(isMerchantEvent);
+  const articlesIn = (language: Language) => {
+    const settings = { language, publicUrl: 'https://pay.example.com', explorer: false };
+    return [
+      ...operations.map((id) => operationPage(document, id, settings)!.article),
+      ...events.map((type) => eventPage(document, type, settings)!.article),
+    ].join('\n');
+  };
+  const missing = [...articlesIn('zh').matchAll(/<span lang="en">(.*?)<\/span>/g)].map(([, text = '']) => text);
+  t.deepEqual([...new Set(missing)], []);
+  const english = articlesIn('en');
+  const entries = [PAYMENT_DESCRIPTIONS, PLATFORM_DESCRIPTIONS].flatMap((table) => Object.entries(table));
+  t.is(new Set(entries.map(([text]) => text)).size, entries.length);
+  const inCode = (text: string) => [...new Set(text.match(/`[^`]+`/g))].toSorted();
+  for (const [text, chinese] of entries) {
+    t.true(english.includes(`>${proseHtml(text)}<`), `no page has: ${text}`);
+    t.regex(chinese, /\p{Script=Han}[^]*。$/u, text);
+    t.deepEqual(inCode(chinese), inCode(text), text);
   }
 });
 

@@ -3,8 +3,9 @@ import { errorCodes } from '../../server/error-codes/error-codes.ts';
 import { isMerchantEvent } from '../../server/events/record.ts';
 import { mergeDocument, readWords } from '../../server/http/openapi/document.ts';
 import { type ApiDocument, eventPath, merchantOperations, operationPath } from '../../server/pages/api-pages.ts';
-import { GUIDES, guidePath } from '../../server/pages/guides.ts';
-import { LANGUAGES } from '../../server/pages/language.ts';
+import { digestOf } from '../../server/pages/document.ts';
+import { GUIDES, LONGEST_SEARCH, SEARCH_PATH, guidePath } from '../../server/pages/guides.ts';
+import { LANGUAGES, type Language, inLanguage } from '../../server/pages/language.ts';
 import { guideRoutes } from '../../server/routes/docs.ts';
 import { startEdge } from '../support/edge.ts';
 import { serviceOfFile } from '../support/file-service.ts';
@@ -16,13 +17,19 @@ const file = await serviceOfFile(import.meta.filename);
 const { service } = file;
 coverRoutes(test, file);
 
+/** What no page has: a script except the one file, inline styles and handlers, resources of other origins. */
+const FORBIDDEN =
+  /<script(?! src="\/docs\/assets\/guide\.js\?v=[0-9a-f]{12}" defer><\/script>)|<style|\sstyle=|\son\w+=|(src|<link[^>]*href)="https?:/;
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'";
+
 async function read(path: string, headers: Record<string, string> = {}) {
   const { status, body, headers: said } = await request(service.url, 'GET', path, undefined, headers);
   return { status, html: String(body), headers: said };
 }
 
 test.serial(
-  'each guide is served in each language with its frame, without script and without external resources',
+  'each guide is served in each language with its frame, without inline script and without external resources',
   async (t) => {
     for (const { slug, titles } of GUIDES)
       for (const language of LANGUAGES) {
@@ -32,12 +39,9 @@ test.serial(
         t.is(headers.get('content-language'), language === 'zh' ? 'zh-CN' : 'en');
         t.true(html.includes(`<h1>${titles[language]}</h1>`), slug);
         t.true(html.includes(`aria-current="page" href="${guidePath(slug)}?lang=${language}"`));
-        t.notRegex(
-          html,
-          /<script|<style|\sstyle=|\son\w+=|(src|<link[^>]*href)="https?:|<!-- (samples|error codes|after)/,
-          slug,
-        );
-        t.notRegex(headers.get('content-security-policy') ?? '', /script-src|unsafe/);
+        t.notRegex(html, FORBIDDEN, slug);
+        t.notRegex(html, /<!-- (samples|error codes|after)/, slug);
+        t.is(headers.get('content-security-policy'), POLICY);
       }
   },
 );
@@ -52,17 +56,18 @@ test.serial('the language of a guide is that of the browser, unless the address 
 
 test.serial('a page has a tag for each language, and is not sent again to a reader with that tag', async (t) => {
   const reference = ['/docs/api', operationPath('refundPayment'), eventPath('order.paid')];
-  for (const path of ['/docs/webhooks', '/docs/errors', '/docs/errors/channel_disabled', ...reference]) {
+  const others = ['/docs/webhooks', '/docs/errors', '/docs/errors/channel_disabled', `${SEARCH_PATH}?q=refund`];
+  for (const path of [...others, ...reference]) {
     const tags = [];
     for (const language of LANGUAGES) {
-      const { headers } = await read(`${path}?lang=${language}`);
+      const { headers } = await read(inLanguage(path, language));
       const tag = headers.get('etag') ?? '';
       tags.push(tag);
-      const again = await read(`${path}?lang=${language}`, { 'if-none-match': tag });
+      const again = await read(inLanguage(path, language), { 'if-none-match': tag });
       t.deepEqual([again.status, again.headers.get('content-type')], [304, null], path);
     }
     t.is(new Set(tags).size, LANGUAGES.length, path);
-    t.is((await read(`${path}?lang=zh`, { 'if-none-match': tags[0]! })).status, 200, path);
+    t.is((await read(inLanguage(path, 'zh'), { 'if-none-match': tags[0]! })).status, 200, path);
   }
 });
 
@@ -80,6 +85,26 @@ test.serial('the index of errors has every code, and each code has a page in eac
   for (const words of ['<h1>Channel disabled</h1>', '<code>channel_disabled</code>', 'Use another payWay'])
     t.true(page.html.includes(words), words);
   t.regex((await read('/docs/errors/channel_disabled?lang=zh')).html, /<h1>渠道已停用<\/h1>[^]*换用其他 payWay/);
+});
+
+test.serial('the page of an error code links to the operations of merchants that return it, at its line', async (t) => {
+  const see = await startReference(t);
+  const ids = merchantOperations(described)
+    .filter(({ operation }) => operation['x-error-codes']?.includes('order_not_paid'))
+    .map(({ operation }) => operation.operationId);
+  t.true(ids.includes('refundPayment'));
+  for (const language of LANGUAGES) {
+    const { html } = await see(`/docs/errors/order_not_paid?lang=${language}`);
+    t.deepEqual(
+      [...html.matchAll(/href="(\/docs\/api\/[^"]+)"/g)].map(([, address]) => address),
+      ids.map((id) => inLanguage(`${operationPath(id)}#order_not_paid`, language)),
+    );
+    const operation = (await see(`${operationPath('refundPayment')}?lang=${language}`)).html;
+    t.true(operation.includes('<tr id="order_not_paid">'));
+  }
+  t.regex((await see('/docs/errors/database_busy?lang=en')).html, /Any operation may return it\./);
+  t.regex((await see('/docs/errors/database_busy?lang=zh')).html, /所有接口都可能返回此错误码。/);
+  t.notRegex((await see('/docs/errors/bill_malformed')).html, /Operations that return it/, 'a code of the console');
 });
 
 test.serial('an unknown code has no page, for browsers and for programs', async (t) => {
@@ -158,8 +183,9 @@ test.serial('each operation of merchants has a page with all its parameters, fie
       const { status, html, policy } = await see(address);
       t.is(status, 200, address);
       t.true(html.includes(`<html lang="${language === 'zh' ? 'zh-CN' : 'en'}">`) && html.includes(path), address);
-      t.notRegex(html, /<script|<style|\sstyle=|\son\w+=|(src|<link[^>]*href)="https?:|undefined|\[object/, address);
-      t.notRegex(policy ?? '', /script-src|unsafe/);
+      t.notRegex(html, FORBIDDEN, address);
+      t.notRegex(html, /undefined|\[object/, address);
+      t.is(policy, POLICY);
       t.true(html.includes(`curl `) && html.includes('https://pay.example.com'), address);
       t.notRegex(html, /pay\.example\.com\/[^<]*%7B/, `${address}: a parameter of the path has no example`);
       t.notRegex(html, /client_secret=pays_/, 'a secret in a command line stays in the history of the shell');
@@ -199,7 +225,8 @@ test.serial('each webhook event has a page with its headers, fields and example'
       t.true(index.includes(`href="${address}"`), address);
       const { status, html } = await see(address);
       t.is(status, 200, address);
-      t.notRegex(html, /<script|<style|\sstyle=|undefined|\[object/, address);
+      t.notRegex(html, FORBIDDEN, address);
+      t.notRegex(html, /undefined|\[object/, address);
       for (const name of [
         'webhook-id',
         'webhook-timestamp',
@@ -284,5 +311,131 @@ test.serial('five questions of a merchant are answered at most two links away fr
     }
     for (const { question, page, ...answers } of QUESTIONS)
       t.regex(seen.get(`${page}?lang=${language}`) ?? '', answers[language], question);
+  }
+});
+
+/** The addresses, names and excerpts of the results of a search. */
+function hitsIn(html: string) {
+  const list = /<ol class="hits">([^]*?)<\/ol>/.exec(html)?.[1] ?? '';
+  return [...list.matchAll(/<li><a href="([^"]+)">(.*?)<\/a>(.*?)<\/li>/g)].map(
+    ([, address = '', name = '', excerpt = '']) => ({ address: address.replaceAll('&#38;', '&'), name, excerpt }),
+  );
+}
+
+const searchFor = (q: string, lang: Language = 'en') => `${SEARCH_PATH}?${new URLSearchParams({ q, lang })}`;
+
+/** Words, and the section that a search for them lists first. */
+const SEARCHES: readonly (readonly [words: string, language: Language, first: string])[] = [
+  ['VERIFY the signature', 'en', '/docs/webhooks?lang=en#verify-the-signature'],
+  ['异步通知 验签', 'zh', '/docs/webhooks?lang=zh#verify-the-signature'],
+  ['Idempotency', 'en', '/docs/idempotency?lang=en'],
+  ['refundPayment', 'zh', '/docs/api/refundPayment?lang=zh'],
+  ['POST /api/v2/payment/pay', 'en', '/docs/api/placePayment?lang=en'],
+  ['order.paid', 'en', '/docs/api/webhooks/order.paid?lang=en'],
+  ['channel_disabled', 'zh', '/docs/errors/channel_disabled?lang=zh'],
+  ['渠道已停用', 'zh', '/docs/errors/channel_disabled?lang=zh'],
+];
+
+test.serial('a search finds guides, operations, events and error codes in both languages, titles first', async (t) => {
+  const see = await startReference(t);
+  for (const [words, language, first] of SEARCHES) {
+    const { status, html, policy } = await see(searchFor(words, language));
+    t.deepEqual([status, policy], [200, POLICY], words);
+    t.is(hitsIn(html)[0]?.address, first, words);
+    t.notRegex(html, FORBIDDEN, words);
+  }
+  const seen = new Map<string, string>();
+  for (const language of LANGUAGES)
+    for (const words of ['refund', 'curl', 'signature', '/api/v2', 'channel'])
+      for (const { address } of hitsIn((await see(searchFor(words, language))).html)) {
+        const [path = '', anchor] = address.split('#');
+        if (!seen.has(path)) seen.set(path, (await see(path)).html);
+        t.true(path.endsWith(`?lang=${language}`) && seen.get(path)!.includes('<h1>'), address);
+        if (anchor !== undefined) t.true(seen.get(path)!.includes(` id="${anchor}"`), address);
+      }
+  t.true(seen.size > 20, String(seen.size));
+});
+
+test.serial('a search marks its words and contains them as text, never as HTML or as an expression', async (t) => {
+  const see = await startReference(t);
+  const { html } = await see(searchFor('<base64url>'));
+  t.true(hitsIn(html).some(({ excerpt }) => excerpt.includes('<mark>&#60;base64url&#62;</mark>')));
+  t.true(html.includes('value="&#60;base64url&#62;"'));
+  const attack = `"><script>alert('x')</script>&`;
+  const attacked = await see(searchFor(attack));
+  t.is(attacked.status, 200);
+  t.notRegex(attacked.html, FORBIDDEN);
+  t.false(attacked.html.includes("alert('x')"));
+  for (const words of ['.*', '(((', '[a-z]+', '^', '\\'])
+    for (const { name, excerpt } of hitsIn((await see(searchFor(words))).html))
+      t.true((name + excerpt).replaceAll(/<[^>]*>/g, '').includes(words), words);
+});
+
+test.serial('a search without results gives advice, and one without words asks for some', async (t) => {
+  const see = await startReference(t);
+  for (const words of ['no-such-word', 'refund no-such-word']) {
+    const { status, html } = await see(searchFor(words));
+    t.is(status, 200);
+    t.deepEqual(hitsIn(html), []);
+    t.regex(html, /No section contains <b><bdi>[^<]+<\/bdi><\/b>\.[^]*href="\/docs\/errors\?lang=en"/);
+  }
+  t.regex((await see(searchFor('没有这个词', 'zh'))).html, /没有包含 <b><bdi>没有这个词<\/bdi><\/b> 的章节。/);
+  for (const path of [SEARCH_PATH, searchFor(' \u3000 ')]) {
+    const { status, html } = await see(path);
+    t.is(status, 200);
+    t.regex(html, /Enter words to search/);
+    t.deepEqual(hitsIn(html), []);
+  }
+});
+
+test.serial('the words and the results of a search are bounded', async (t) => {
+  const see = await startReference(t);
+  const { status, html } = await see(searchFor('x'.repeat(5000)));
+  t.is(status, 200);
+  t.true(html.includes(`value="${'x'.repeat(LONGEST_SEARCH)}"`) && !html.includes('x'.repeat(LONGEST_SEARCH + 1)));
+  t.is((await see(searchFor(`x${'😀'.repeat(LONGEST_SEARCH)}`))).status, 200, 'cut between two surrogates');
+  const common = hitsIn((await see(searchFor('e'))).html);
+  t.is(common.length, 30);
+  const pages = Map.groupBy(common, ({ address }) => address.split('#')[0]);
+  t.true([...pages.values()].every((hits) => hits.length <= 3));
+});
+
+test.serial('a search finds no operation of the console', async (t) => {
+  const see = await startReference(t);
+  const shown = merchantOperations(described).map(({ operation }) => operation.operationId);
+  const others = Object.values(described.paths).flatMap((verbs) =>
+    Object.values(verbs).flatMap(({ operationId: id }) => (shown.includes(id) ? [] : [id])),
+  );
+  t.true(others.length > 100);
+  for (const id of others)
+    for (const { address } of hitsIn((await see(searchFor(id))).html))
+      t.not(address, inLanguage(operationPath(id), 'en'));
+  const paths = hitsIn((await see(searchFor('/api/v1/'))).html);
+  t.deepEqual(
+    paths.filter(({ address }) => address.startsWith('/docs/api')),
+    [],
+  );
+});
+
+test.serial('the script of the pages is a file whose address has its digest', async (t) => {
+  const see = await startReference(t);
+  const [, address = '', digest] =
+    /<script src="(\/docs\/assets\/guide\.js\?v=(\w+))" defer>/.exec((await see('/docs')).html) ?? [];
+  const { status, html, headers } = await read(address);
+  t.is(status, 200);
+  t.is(digestOf(html), digest);
+  t.is(headers.get('content-type'), 'text/javascript; charset=utf-8');
+  t.is(headers.get('cache-control'), 'public, max-age=31536000, immutable');
+});
+
+test.serial('every guide and page of the reference with three headings or more lists them', async (t) => {
+  const see = await startReference(t);
+  const reference = merchantOperations(described).map(({ operation }) => operationPath(operation.operationId));
+  for (const path of [...GUIDES.map(({ slug }) => guidePath(slug)), '/docs/api', eventPath('order.paid'), ...reference]) {
+    const { html } = await see(path);
+    const article = /<main[^]*<\/main>/.exec(html)![0];
+    const isListed = (article.match(/<h[23] id="/g) ?? []).length >= 3;
+    t.is(article.includes('<nav class="toc"'), isListed, path);
+    t.is(article.includes('<details class="toc-small"'), isListed, path);
   }
 });
