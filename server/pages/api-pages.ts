@@ -275,9 +275,9 @@ function whenOf(type: string, { summary }: Operation, language: Language): strin
   return (language === 'zh' && CHINESE_EVENTS[type]) || summary;
 }
 
-/** In Chinese one sentence, and the English description on request; it has details that the sentence leaves out. */
+/** In Chinese one sentence, and on request the whole description, which has details that the sentence leaves out. */
 function sentences({ operationId, description }: Operation, language: Language): string {
-  const own = description === undefined ? '' : `<p lang="en">${proseHtml(description)}</p>`;
+  const own = description === undefined ? '' : `<p>${described(description, language)}</p>`;
   if (language === 'en') return own;
   const more = own && `<details><summary>${API_WORDS.zh.more}</summary>${own}</details>`;
   return `<p>${proseHtml(CHINESE_OPERATIONS[operationId]?.[1] ?? '')}</p>${more}`;

@@ -132,7 +132,7 @@ export const API_WORDS = {
     errors: '错误码',
     oauthErrors: '错误码在响应的 `error` 字段中（RFC 6749）。',
     generalErrors: '所有接口都可能返回的错误码',
-    more: '详细说明（英文）',
+    more: '详细说明',
     fields: '字段',
     webhookHeaders: '请求头',
     answer: '应答',

@@ -1,5 +1,5 @@
-// The Chinese descriptions of fields on the pages of payments, refunds, disputes, events and pay-per-call, by the English
-// text of the OpenAPI document.
+// The Chinese descriptions of operations and fields on the pages of payments, refunds, disputes, events and pay-per-call,
+// by the English text of the OpenAPI document.
 
 export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   // Lists and responses
@@ -15,6 +15,27 @@ export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Send it as `cursor` to get the next page; null = this is the last page.':
     '作为 `cursor` 传入即可取下一页；null 表示已是最后一页。',
   'Whether there is another page.': '是否还有下一页。',
+
+  // Operations
+  'Newest first.': '按时间倒序。',
+  'Newest first. Only administrators can answer or accept disputes.': '按时间倒序。只有管理员可以答复或接受争议。',
+  'Newest first, without the refunds of the orders.': '按时间倒序，不含订单的退款明细。',
+  'Creates an order and returns the data that the payer needs for the payment. Send an `Idempotency-Key` or a `merchantOrderNo`. Then a retry after a 504 (`channel_outcome_unknown`) continues the same order instead of creating a second one.':
+    '创建订单并返回付款所需的数据。请传 `Idempotency-Key` 或 `merchantOrderNo`，这样在 504（`channel_outcome_unknown`）之后重试会继续同一笔订单，而不会再创建一笔。',
+  'If the last response of the channel is older than 5 seconds, the service queries the channel about an open order.':
+    '订单未完结且渠道的上一次响应已超过 5 秒时，服务会先向渠道查单。',
+  'Returns the status `closed`, or `closing` until the channel confirms it. Closing an order twice is allowed; a paid order returns 409. The payer may pay an order of the scene `code` while it is being closed. Then the channel refunds the payment, and the status is `refunded`.':
+    '返回状态 `closed`；渠道确认之前为 `closing`。可以重复关单；已支付的订单返回 409。场景 `code` 的订单在关闭过程中仍可能被支付，此时由渠道退回该付款，状态为 `refunded`。',
+  "For PayPal, after the payer has approved the payment on a page of the shop (`onApprove` of PayPal's buttons). The payment is captured immediately instead of after PayPal's notification. PayPal is queried first, so the call is safe at any time. Returns the order.":
+    '用于 PayPal：付款人在商户页面上批准付款（PayPal 按钮的 `onApprove`）之后调用，立即请款，无须等待 PayPal 的通知。服务会先向 PayPal 查单，因此任何时候调用都是安全的。返回订单。',
+  'Returns 200 with `pending`, `processing` or `succeeded` once the refund is accepted, even if the channel does not respond. The service completes the refund on its own.':
+    '退款一经受理即返回 200，状态为 `pending`、`processing` 或 `succeeded`，即使渠道没有响应。服务会自行完成退款。',
+  'Oldest first. Store the `sequence` of the last event, and request the events after it. This never misses an event, even if the event was committed late, and returns no event twice. Gaps in the sequence are normal.':
+    '按时间正序。请保存最后一个事件的 `sequence`，再请求其后的事件。这样既不遗漏（即使事件提交较晚）也不重复。序号不连续是正常的。',
+  'The first call returns 402. Its headers contain a payment code (`<Brand>-Pay-Required`), the order number (`X-Out-Trade-No`), the x402 offer (`PAYMENT-REQUIRED`) and MPP challenges (`WWW-Authenticate`). After the payer has paid, send the same call again with `X-Out-Trade-No`, an x402 `PAYMENT-SIGNATURE`, an MPP credential in `Payment-Authorization`, or a `Payment-Proof` of an Alipay agent. It returns 200 with the content. Further repetitions never create the content twice. With an `Idempotency-Key` on the first call, a retry returns the same order in its current state. A call without `payWay` offers every channel of the skill; on the payment page the payer may choose another channel than the first. If an offer expired unpaid, a repeated call returns 402 `payment_expired` with a new offer in `data`; `inPlaceOf` is the number of the expired order. If the user in `userId` has enough coins for the `coinPrice` of the skill, the call returns 200 at once. Such a call is free when it is repeated with its `X-Out-Trade-No` or its `Idempotency-Key`. Without both, it is a new call and costs again.':
+    '首次调用返回 402，响应头中有付款码（`<Brand>-Pay-Required`）、订单号（`X-Out-Trade-No`）、x402 报价（`PAYMENT-REQUIRED`）和 MPP 质询（`WWW-Authenticate`）。付款之后，带上 `X-Out-Trade-No`、x402 的 `PAYMENT-SIGNATURE`、MPP 凭证 `Payment-Authorization` 或支付宝智能体的 `Payment-Proof` 再次发送同一请求，即返回 200 和内容；此后无论重复多少次，内容都不会再次生成。首次调用带有 `Idempotency-Key` 时，重试返回同一笔订单的当前状态。不传 `payWay` 时，资源的全部渠道都可使用，付款人可以在付款页面上改用首选以外的渠道。报价未支付而过期时，再次调用返回 402 `payment_expired`，`data` 中是新的报价，`inPlaceOf` 是过期的订单号。`userId` 所指用户的虚拟币足够支付资源的 `coinPrice` 时，直接返回 200；带上 `X-Out-Trade-No` 或 `Idempotency-Key` 重复这次调用不再收费，两者都没有则视为新的调用，会再次收费。',
+  'Without `refundAmount`, the full remaining amount is refunded. Returns 409 while the content is being created. Also returns 409 after delivery unless the resource has `refundAfterFulfilment`. A refund before delivery, even a partial one, ends the right to the content; if the refund fails, the right is restored. After a full refund, content that was delivered is no longer returned, either.':
+    '不传 `refundAmount` 时退还全部剩余金额。内容生成过程中返回 409；交付之后也返回 409，除非资源开启了 `refundAfterFulfilment`。交付前退款后不再交付内容，部分退款也是如此；退款失败则恢复交付。全额退款之后，此前已交付的内容也不再返回。',
 
   // Orders
   'Number of the order.': '订单号。',

@@ -1,5 +1,5 @@
-// The Chinese descriptions of fields on the pages of tokens, applications, payers, coins, channel configurations and
-// certificates, and those of response headers, by the English text of the OpenAPI document.
+// The Chinese descriptions of operations and fields on the pages of tokens, applications, payers, coins, channel
+// configurations and certificates, and those of response headers, by the English text of the OpenAPI document.
 
 export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   // Headers
@@ -21,6 +21,14 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
     '内容未变：请求的 `If-None-Match` 与当前的 `ETag` 相同。',
 
   // Tokens and keys
+  'Grant `client_credentials`, as JSON or form data. Send the client credentials in the body or with HTTP Basic. `scope` restricts the token; by default it has all scopes of the application. A parameter without a value counts as omitted.':
+    '授权类型 `client_credentials`，接受 JSON 或表单。应用凭证放在请求体中，或使用 HTTP Basic 认证。`scope` 限定令牌的权限，默认拥有应用的全部权限。没有值的参数视为未传。',
+  'The token itself is sufficient. Client credentials are optional; if sent, they must be those of the owner of the token. Unknown tokens also return 200. Every replica rejects the token as soon as the response is sent.':
+    '只需令牌本身。应用凭证可以不传；如果传入，必须属于该令牌的应用。未知的令牌同样返回 200。响应一旦发出，所有副本都拒绝该令牌。',
+  'Contains every key that was ever used; keys of the simulator mode only if the simulator is in use.':
+    '包含曾经使用过的全部公钥；只有正在使用模拟器时，才包含模拟器环境的公钥。',
+  'The same keys as in `/.well-known/jwks.json`. They sign the offers and receipts of the x402 extension `offer-receipt`.':
+    '与 `/.well-known/jwks.json` 相同的公钥，用于 x402 扩展 `offer-receipt` 的报价和收据的签名。',
   '`client_id` of the application.': '应用的 `client_id`。',
   'Secret of the application.': '应用的密钥。',
   'Must be `client_credentials`.': '必须为 `client_credentials`。',
@@ -35,6 +43,10 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'The public keys, in the format of a DID document.': '公钥，DID 文档的格式。',
 
   // The application and its limits
+  'Allowed for any token. Only administrators can change the limits. If the application has no limits, the list is empty; otherwise it may use only the listed currencies. Days and months are those of Asia/Shanghai; hours begin at the full hour. The amount of an order that ends unpaid is subtracted from the used amount again.':
+    '任意令牌均可。只有管理员可以修改限额。应用没有限额时列表为空；有限额时只能使用列出的币种。日和月按北京时间计算，小时从整点开始。未支付而结束的订单会归还其额度。',
+  'Allowed for any token. `mode` is `test` if Debug is on or the environment is staging; then no order moves real money.':
+    '任意令牌均可。开启 Debug 或处于预发布环境时 `mode` 为 `test`，此时任何订单都不涉及真实资金。',
   'Identifier of the application.': '应用标识。',
   'Scopes of the application.': '应用的权限。',
   'Display name.': '显示名称。',
@@ -53,6 +65,9 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
     '限额重新从 0 计数的时间，RFC 3339 格式的 UTC 时间；`perOrder` 为 null。',
 
   // Payers
+  'Returns 201 if the user was created, 200 if it already existed. A payment also creates its user.':
+    '新建返回 201，已存在返回 200。下单时也会自动创建付款人。',
+  'Omitted fields keep their values, null clears them.': '不传的字段保持原值，传 null 则清空。',
   'Display name of the user; null = not known.': '付款人的显示名称，未知时为 null。',
   'E-mail address.': '电子邮箱。',
   'E-mail address; null = not known.': '电子邮箱，未知时为 null。',
@@ -69,6 +84,9 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Paid amount in minor units.': '已支付金额，以最小单位（如分）计。',
 
   // Coins
+  'The coins that the user can spend; 0 for a user without an account.': '付款人可用的虚拟币；没有账户时为 0。',
+  'Idempotent by `bizNo`. If the same application sends the same number and amount for the same user again, no second debit is made; a different amount is rejected. The balance never drops below zero.':
+    '以 `bizNo` 保证幂等。同一应用为同一付款人重复发送相同的单号和数量时，不会再次扣减；数量不同则拒绝。余额不会小于零。',
   'Code of the coin.': '虚拟币编码。',
   'Coins that were added or, if negative, deducted.': '增加的虚拟币，扣减时为负数。',
   'Balance after the entry.': '变动后的余额。',
@@ -84,6 +102,20 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
     '商户自定的扣减单号，相同单号不会重复扣减。',
 
   // Channel configurations
+  'One entry per channel, even if it is not configured. Secrets are shown as `***` with a fingerprint. Applies to the project of the token.':
+    '每个渠道一项，包括尚未配置的渠道。密钥显示为 `***` 和指纹。适用于令牌所属的项目。',
+  'Secrets are shown as `***` with a fingerprint. `missing` lists the required fields and certificates that are not set yet. Applies to the project of the token.':
+    '密钥显示为 `***` 和指纹。`missing` 列出尚未设置的必填字段和证书。适用于令牌所属的项目。',
+  'Creates a new version, which takes effect immediately on every instance. A field that is omitted or `***` keeps its value, null clears it. A PEM text under the name of a certificate kind becomes the default certificate of that kind. Applies to the project of the token. PEM texts, and null for them, also require the scope `cert:manage`. A certificate or key that verifies messages is not used, and does not replace the default, until an administrator trusts it.':
+    '生成新版本，立即在所有副本上生效。不传或传 `***` 的字段保持原值，传 null 则清空。以证书种类为名传入的 PEM 文本成为该种类的默认证书。适用于令牌所属的项目。传入 PEM 文本或将其置为 null，还需要权限 `cert:manage`。用于验签的证书或密钥，在管理员信任之前不会使用，也不会取代默认证书。',
+  'The fields and certificate kinds of the channel, and those that each mode requires.':
+    '渠道的字段和证书种类，以及每种环境的必填项。',
+  'Sends the channel signed requests that move no money, and lists the result for each credential and webhook that they test; `field` names the first faulty one. With `products` the test creates orders of a small amount and closes them immediately. These orders cannot be paid, because no payer receives their payment data. Orders of PayPal cannot be closed; they expire on their own. Applies to the project of the token.':
+    '向渠道发送已签名但不涉及资金的请求，逐项列出所测试的凭证和通知地址的结果；`field` 指出第一个有误的字段。传入 `products` 时，测试会创建小额订单并立即关闭；付款数据不会交给任何付款人，因此这些订单无法支付。PayPal 的订单不能关闭，会自行过期。适用于令牌所属的项目。',
+  'PayPal: finds or creates the webhook of the REST app for the notification URL of this project and the events that the service needs, and stores its ID as `webhookId`. WeChat Pay: registers the URL for complaints. Calling the operation again changes nothing. Applies to the project of the token.':
+    'PayPal：为本项目的通知地址和服务所需的事件查找或创建 REST 应用的 Webhook，并将其 ID 保存为 `webhookId`。微信支付：登记投诉通知地址。重复调用没有影响。适用于令牌所属的项目。',
+  'A disabled channel only refuses new orders; queries, closes, refunds and notifications continue. Without `enabled`, the current state is inverted. Applies to the project of the token.':
+    '停用渠道只会拒绝新订单，查单、关单、退款和通知照常进行。不传 `enabled` 时切换当前状态。适用于令牌所属的项目。',
   'Whether the channel has a configuration.': '该渠道是否已有配置。',
   'Environment. Only `live` moves real money; `sandbox`, `simulator` and `test` (of an application) do not.':
     '环境。只有 `live` 涉及真实资金；`sandbox`、`simulator` 和应用的 `test` 都不涉及。',
@@ -163,6 +195,18 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
     '用无法支付的小额订单测试其产品的场景；`all` 表示该渠道的全部场景。',
 
   // Certificates and keys
+  'WeChat Pay: downloads the platform certificates, verified with the APIv3 key and their own signature. Alipay in certificate mode: downloads the public certificate that follows a trusted one, by its serial number. PayPal: rejected with 400. New certificates are not used until an administrator trusts them. The operation also requires the scope `cert:manage`.':
+    '微信支付：下载平台证书，用 APIv3 密钥和证书自身的签名验证。支付宝证书模式：按序列号下载接替受信任证书的公钥证书。PayPal：返回 400。新证书在管理员信任之前不会使用。该接口还需要权限 `cert:manage`。',
+  "A file or text of at most 64 KB: PEM (its line breaks may be missing), a DER certificate, or the bare base64 of Alipay's key tool. The first of its kind becomes the default if its certificate or key matches. Private keys cannot be downloaded. A certificate or key that verifies messages of the channel is not used until an administrator trusts it. It is used in one mode and for one account only: those in `mode` and `account`, otherwise those of the current configuration. Before there is a configuration, it belongs to the first one. Applies to the project of the token.":
+    '不超过 64 KB 的文件或文本：PEM（可以缺少换行）、DER 证书，或支付宝密钥工具生成的 base64 文本。同种类中首个上传的，与之配对的证书或密钥相符时成为默认。私钥不能下载。用于验证渠道消息的证书或密钥，在管理员信任之前不会使用。它只用于一种环境和一个账户：`mode` 和 `account` 所指的，否则为当前配置的；尚无配置时，归首个配置所有。适用于令牌所属的项目。',
+  'Newest first, with the days until expiry. The list contains only public data. Applies to the project of the token.':
+    '按时间倒序，含剩余有效天数。只包含公开信息。适用于令牌所属的项目。',
+  'The service signs and verifies with the default. The matching certificate or key becomes the default, too; 409 if none was uploaded. The configuration gets a new version as soon as its set of certificates is complete. Applies to the project of the token.':
+    '服务使用默认证书签名和验签。与之配对的证书或密钥一并设为默认；未上传时返回 409。整套证书齐全后，配置生成新版本。适用于令牌所属的项目。',
+  'A certificate or key that signs cannot be deleted while it is a default or open orders still need it. A certificate or key that verifies messages can always be deleted; from then on nothing is verified with it. Applies to the project of the token.':
+    '用于签名的证书或密钥，仍为默认或未完结订单仍需要时不能删除。用于验签的证书或密钥随时可以删除，此后不再用它验签。适用于令牌所属的项目。',
+  'The certificate, or the public key of a key, as a PEM file. Private keys cannot be downloaded. Applies to the project of the token.':
+    '以 PEM 文件返回证书，或密钥对应的公钥。私钥不能下载。适用于令牌所属的项目。',
   'Kind of certificate or key.': '证书或密钥的种类。',
   'Kind of certificate or key, one of those of the channel.': '证书或密钥的种类，须为该渠道使用的种类。',
   'Subject of the certificate; null for a key.': '证书主体；密钥为 null。',
