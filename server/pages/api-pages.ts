@@ -172,7 +172,7 @@ export function operationPage(
   const words = API_WORDS[language];
   const parameters = operation.parameters.map((one) => resolved(one, components.parameters));
   const lead = `<p class="call"><code>${method} ${escapeHtml(path)}</code></p>
-${sentences(operation, language)}<p>${scopeHtml(operation, language)}</p>`;
+${operation.description === undefined ? '' : `<p>${described(operation.description, language)}</p>`}<p>${scopeHtml(operation, language)}</p>`;
   const sections: Section[] = [
     {
       id: 'parameters',
@@ -268,19 +268,11 @@ function breadcrumb(tag: string, language: Language): string {
 }
 
 function titleOf({ operationId, summary }: Operation, language: Language): string {
-  return (language === 'zh' && CHINESE_OPERATIONS[operationId]?.[0]) || summary;
+  return (language === 'zh' && CHINESE_OPERATIONS[operationId]) || summary;
 }
 
 function whenOf(type: string, { summary }: Operation, language: Language): string {
   return (language === 'zh' && CHINESE_EVENTS[type]) || summary;
-}
-
-/** In Chinese one sentence, and on request the whole description, which has details that the sentence leaves out. */
-function sentences({ operationId, description }: Operation, language: Language): string {
-  const own = description === undefined ? '' : `<p>${described(description, language)}</p>`;
-  if (language === 'en') return own;
-  const more = own && `<details><summary>${API_WORDS.zh.more}</summary>${own}</details>`;
-  return `<p>${proseHtml(CHINESE_OPERATIONS[operationId]?.[1] ?? '')}</p>${more}`;
 }
 
 function scopeHtml({ security }: Operation, language: Language): string {

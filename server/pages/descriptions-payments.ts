@@ -57,7 +57,6 @@ export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'How the payment is presented to the payer. `code`: the shop scanned the code (`payCode`) of the payer.':
     '支付场景。`code`：商户扫描付款人出示的付款码（`payCode`）。',
   'Channel: `alipay`, `wechat` or `paypal`.': '渠道：`alipay`、`wechat` 或 `paypal`。',
-  'The channel.': '渠道。',
   'ISO 4217 code of the currency.': '币种的 ISO 4217 代码。',
   'Amount in major units.': '金额，以主单位（如元）计。',
   'Amount in minor units.': '金额，以最小单位（如分）计。',
@@ -68,7 +67,6 @@ export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'The same amount in minor units (250 = 2.50 CNY).': '同一金额，以最小单位计（250 即 2.50 元）。',
   'Amount in major units. It may be omitted if `product` sets the price.':
     '金额，以主单位（如元）计。由 `product` 定价时可以不传。',
-  'Amount in major units, as a number or a decimal string.': '金额，以主单位（如元）计，数字或十进制字符串均可。',
   'Status of the order.': '订单状态。',
   'Kind of the latest open exception (a case that an operator must review); null = none.':
     '最近一项未处理的异常（须由管理员处理的情况）的类型，没有时为 null。',
@@ -131,8 +129,6 @@ export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
 
   // Options for the channels
   'Additional options for the channel.': '渠道的附加选项。',
-  'Additional options for the channel. Only the options of the channel in `payWay` are used.':
-    '渠道的附加选项，只有 `payWay` 所指渠道的选项生效。',
   'Used only if `payWay` is `alipay`.': '仅在 `payWay` 为 `alipay` 时生效。',
   'Used only if `payWay` is `wechat`.': '仅在 `payWay` 为 `wechat` 时生效。',
   'Used only if `payWay` is `paypal`.': '仅在 `payWay` 为 `paypal` 时生效。',
@@ -224,8 +220,7 @@ export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
     '已收到。返回其他状态码，或十秒内没有应答时，服务会在三天内反复发送该事件。',
 
   // Pay-per-call
-  'The order number from the 402 response. Send it when you repeat the call.':
-    '402 响应中的订单号，再次调用时传入。',
+  'The order number from the 402 response. Send it when you repeat the call.': '402 响应中的订单号，再次调用时传入。',
   'Proof of payment of an x402 client, base64-encoded JSON.': 'x402 客户端的付款凭证，base64 编码的 JSON。',
   'Credential of the HTTP authentication scheme Payment: `Payment <base64url>`.':
     'HTTP 认证方案 Payment 的凭证：`Payment <base64url>`。',
@@ -261,8 +256,7 @@ export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Channel; by default the first enabled channel of the skill.': '渠道，默认使用该资源第一个已启用的渠道。',
   'ID of the user whose coins may pay the call, if the skill has a `coinPrice`.':
     '可以用其虚拟币支付本次调用的用户 ID，资源须设有 `coinPrice`。',
-  'ID of the user whose coins paid the call, if it was paid with coins.':
-    '以虚拟币支付时，支付本次调用的用户 ID。',
+  'ID of the user whose coins paid the call, if it was paid with coins.': '以虚拟币支付时，支付本次调用的用户 ID。',
   'Code of the resource.': '资源编码。',
   'State of the content: `none` (not started), `running`, `done` or `failed`.':
     '内容的状态：`none`（未开始）、`running`（生成中）、`done`（已完成）或 `failed`（失败）。',

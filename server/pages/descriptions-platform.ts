@@ -154,8 +154,7 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Stable code of the reason, the same as in the metric `channel_notices_refused_total`.':
     '稳定的原因代码，与指标 `channel_notices_refused_total` 中的相同。',
   'Error text of the last refused notification.': '最近一次被拒通知的错误说明。',
-  'Advice: the change that lets the service accept the next notification.':
-    '建议：如何修改，使服务接受下一次通知。',
+  'Advice: the change that lets the service accept the next notification.': '建议：如何修改，使服务接受下一次通知。',
   'Minimum number of notifications that were refused for this reason, each at most a day after the previous one. The number is stored every five seconds, so the latest ones may be missing.':
     '因该原因被拒的通知至少有多少次，相邻两次间隔不超过一天。次数每五秒保存一次，可能不含最近几次。',
   'Time of the first of these notifications.': '其中首次通知的时间。',
@@ -176,15 +175,12 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
     '是否用于验证渠道消息的签名。如果是，只有在管理员信任期间才会使用。',
   'Kinds of certificates and keys that the channel uses.': '渠道使用的证书和密钥种类。',
   'Fields and certificates that each mode requires.': '每种环境必填的字段和证书。',
-  'The field names are those of the configuration schema of the channel. A field that is omitted or `***` keeps its value, null clears it. A PEM text under the name of a certificate kind becomes the default certificate of that kind.':
-    '字段名见该渠道的配置项。不传或传 `***` 的字段保持原值，传 null 则清空。以证书种类为名传入的 PEM 文本成为该种类的默认证书。',
   'Whether the operation or check succeeded.': '操作或检查是否成功。',
   'Faulty field or certificate kind; null = none.': '有误的字段或证书种类，没有时为 null。',
   'Error text. If `ok` is true: names what is missing but not needed by every merchant, such as a payment product.':
     '错误说明。`ok` 为 true 时，指出缺少但并非每个商户都需要的内容，例如某个支付产品。',
   'Result for each credential, product and webhook that was checked.': '所检查的每项凭证、产品和通知地址的结果。',
-  'Values that must be registered at the channel. The test cannot verify them.':
-    '须在渠道后台登记的值，测试无法核实。',
+  'Values that must be registered at the channel. The test cannot verify them.': '须在渠道后台登记的值，测试无法核实。',
   'Subject of the check.': '检查的对象。',
   '`lacking`: missing, but not every merchant needs it. `unproven`: not tested, because no harmless request can test it or because an earlier check failed.':
     '`lacking`：缺少，但并非每个商户都需要。`unproven`：未测试，因为没有无害的请求可以测试，或前面的检查未通过。',
@@ -214,7 +210,8 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Serial number of the certificate; null for a key.': '证书序列号；密钥为 null。',
   'SHA-256 of the public key, or of the certificates of the file.': '公钥或文件中证书的 SHA-256。',
   'Beginning of validity, RFC 3339 UTC; null = not limited.': '生效时间，RFC 3339 格式的 UTC 时间；没有限制时为 null。',
-  'End of validity, RFC 3339 UTC; null = it does not expire.': '失效时间，RFC 3339 格式的 UTC 时间；永不过期时为 null。',
+  'End of validity, RFC 3339 UTC; null = it does not expire.':
+    '失效时间，RFC 3339 格式的 UTC 时间；永不过期时为 null。',
   'Days until it expires; null = it does not expire.': '剩余有效天数；永不过期时为 null。',
   'Whether it is the default of its kind.': '是否为该种类的默认证书或密钥。',
   'The only mode in which it is used, and only for `account`; null until the first configuration uses it.':
@@ -232,8 +229,7 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Passphrase of an encrypted key.': '加密私钥的口令。',
   'Mode in which it is used; send it together with `account`. If both are omitted, it is used in the mode and for the account of the current configuration.':
     '使用它的环境，须与 `account` 一并传入。两者都不传时，用于当前配置的环境和账户。',
-  'Account for which it is used: app id, merchant number or client id.':
-    '使用它的账户：App ID、商户号或 client id。',
+  'Account for which it is used: app id, merchant number or client id.': '使用它的账户：App ID、商户号或 client id。',
   'The file, as a part of a multipart form. Send either `file` or `content`.':
     '文件，作为 multipart 表单的一部分上传。`file` 与 `content` 二选一。',
   'The file as text. Send either `file` or `content`.': '文件的文本内容。`file` 与 `content` 二选一。',

@@ -30,9 +30,9 @@ export interface Section {
   readonly text: Text;
 }
 
-/** Navigation, choices and lists that are the same on many pages. */
+/** Navigation, choices, and headings and lists that are the same on many pages. */
 const UNSEARCHED =
-  /<(nav|fieldset)\b[^]*?<\/\1>|<details class="(?:toc-small|general)">[^]*?<\/details>|<div class="tabs">[^]*?<\/div>|<a class="anchor"[^]*?<\/a>|<p class="kind">[^]*?<\/p>/g;
+  /<(nav|fieldset)\b[^]*?<\/\1>|<details class="(?:toc-small|general)">[^]*?<\/details>|<div class="tabs">[^]*?<\/div>|<a class="anchor"[^]*?<\/a>|<p class="kind">[^]*?<\/p>|<h2>[^]*?<\/h2>/g;
 const HEADING = /<h([23]) id="([^"]+)">([^]*?)<\/h\1>/g;
 
 /** Divides the article of a page into its sections. */
@@ -165,23 +165,24 @@ export function searchArticle(
 
 function hit({ title, heading, text, address }: Section, words: readonly string[], language: Language): string {
   const names = [title, ...(heading === undefined ? [] : [heading])].map((name) => marked(name, words));
-  const snippet = marked(excerptOf(text, words), words);
+  const snippet = marked(excerptOf(text, words, language), words);
   return `<li><a href="${inLanguage(address, language)}">${names.join(' › ')}</a>${snippet && `<p>${snippet}</p>`}</li>`;
 }
 
-/** Characters of an excerpt before its first word, and in all. */
-const EXCERPT = { before: 60, length: 200 } as const;
+/** Characters of an excerpt before its first word, and in all. Chinese ones are twice as wide. */
+const EXCERPT = { en: { before: 60, length: 200 }, zh: { before: 30, length: 110 } } as const;
 
 /** The part of a text that contains the most words; the beginning of a text that contains none. */
-function excerptOf({ shown, folded }: Text, words: readonly string[]): Text {
+function excerptOf({ shown, folded }: Text, words: readonly string[], language: Language): Text {
+  const { before, length } = EXCERPT[language];
   const starts = words.map((word) => folded.indexOf(word)).filter((at) => at >= 0);
   const wordsFrom = (at: number): number => {
-    const window = folded.slice(Math.max(0, at - EXCERPT.before), at - EXCERPT.before + EXCERPT.length);
+    const window = folded.slice(Math.max(0, at - before), at - before + length);
     return words.filter((word) => window.includes(word)).length;
   };
   const best = starts.toSorted((one, other) => wordsFrom(other) - wordsFrom(one) || one - other)[0] ?? 0;
-  const from = wordStart(shown, Math.max(0, best - EXCERPT.before), best);
-  const to = wordEnd(shown, Math.min(shown.length, from + EXCERPT.length));
+  const from = wordStart(shown, Math.max(0, best - before), best);
+  const to = wordEnd(shown, Math.min(shown.length, from + length));
   const cut = shown.slice(from, to);
   return textOf(`${from > 0 ? '… ' : ''}${cut}${to < shown.length ? ' …' : ''}`);
 }
@@ -207,7 +208,7 @@ function marked({ shown, folded }: Text, words: readonly string[]): string {
     for (let at = folded.indexOf(word); at >= 0; at = folded.indexOf(word, at + word.length))
       isMarked.fill(true, at, at + word.length);
   let html = '';
-  for (let at = 0; at < shown.length; ) {
+  for (let at = 0; at < shown.length;) {
     const next = isMarked.indexOf(!isMarked[at], at);
     const to = next < 0 ? shown.length : next;
     const part = escapeHtml(shown.slice(at, to));

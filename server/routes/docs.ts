@@ -121,14 +121,17 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
   const indexes = Object.fromEntries(LANGUAGES.map((one) => [one, once(() => indexOf(one))]));
   router.get(
     SEARCH_PATH,
-    endpoint({ ...htmlPage, query: z.object({ lang: Lang, q: z.string().default('') }) }, async ({ query, request }) => {
-      const language = pageLanguage(query.lang, request);
-      const asked = query.q.slice(0, LONGEST_SEARCH).toWellFormed().trim();
-      const found = findSections(asked === '' ? [] : ((await indexes[language]?.()) ?? []), asked);
-      const address = `${SEARCH_PATH}?${new URLSearchParams({ q: asked })}`;
-      const page = searchArticle(asked, found, language);
-      return html(language, guidePage({ language, address, slug: 'search', explorer, asked, ...page }));
-    }),
+    endpoint(
+      { ...htmlPage, query: z.object({ lang: Lang, q: z.string().default('') }) },
+      async ({ query, request }) => {
+        const language = pageLanguage(query.lang, request);
+        const asked = query.q.slice(0, LONGEST_SEARCH).toWellFormed().trim();
+        const found = findSections(asked === '' ? [] : ((await indexes[language]?.()) ?? []), asked);
+        const address = `${SEARCH_PATH}?${new URLSearchParams({ q: asked })}`;
+        const page = searchArticle(asked, found, language);
+        return html(language, guidePage({ language, address, slug: 'search', explorer, asked, ...page }));
+      },
+    ),
   );
   router.get(
     GUIDE_SCRIPT_PATH,

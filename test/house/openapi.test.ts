@@ -64,9 +64,11 @@ test('the reference has Chinese words for exactly the operations of merchants, t
   t.deepEqual(named(CHINESE_TAGS), [...new Set(operations.flatMap(({ tags }) => tags))].toSorted());
   const received = Object.keys(described.webhooks).filter((type) => isMerchantEvent(type));
   t.deepEqual(named(CHINESE_EVENTS), received.toSorted());
-  const sentences = [CHINESE_OPERATIONS, CHINESE_TAGS].flatMap((entries) => Object.values(entries));
-  for (const [title, sentence] of [...sentences, ...Object.values(CHINESE_EVENTS).map((one) => [one, one] as const)])
-    t.true(/\p{Script=Han}/u.test(title) && /\p{Script=Han}[^]*。$/u.test(sentence), title);
+  const tags = Object.values(CHINESE_TAGS);
+  for (const title of [...Object.values(CHINESE_OPERATIONS), ...tags.map(([one]) => one)])
+    t.regex(title, /\p{Script=Han}/u);
+  for (const sentence of [...Object.values(CHINESE_EVENTS), ...tags.map(([, one]) => one)])
+    t.regex(sentence, /\p{Script=Han}[^]*。$/u);
 });
 
 test('every reference resolves', (t) => {

@@ -419,7 +419,7 @@ test.serial('a search finds no operation of the console', async (t) => {
 
 test.serial('the script of the pages is a file whose address has its digest', async (t) => {
   const see = await startReference(t);
-  const [, address = '', digest] =
+  const [, address = '', digest = ''] =
     /<script src="(\/docs\/assets\/guide\.js\?v=(\w+))" defer>/.exec((await see('/docs')).html) ?? [];
   const { status, html, headers } = await read(address);
   t.is(status, 200);
@@ -431,7 +431,12 @@ test.serial('the script of the pages is a file whose address has its digest', as
 test.serial('every guide and page of the reference with three headings or more lists them', async (t) => {
   const see = await startReference(t);
   const reference = merchantOperations(described).map(({ operation }) => operationPath(operation.operationId));
-  for (const path of [...GUIDES.map(({ slug }) => guidePath(slug)), '/docs/api', eventPath('order.paid'), ...reference]) {
+  for (const path of [
+    ...GUIDES.map(({ slug }) => guidePath(slug)),
+    '/docs/api',
+    eventPath('order.paid'),
+    ...reference,
+  ]) {
     const { html } = await see(path);
     const article = /<main[^]*<\/main>/.exec(html)![0];
     const isListed = (article.match(/<h[23] id="/g) ?? []).length >= 3;
