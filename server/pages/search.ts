@@ -203,7 +203,7 @@ function wordEnd(text: string, to: number): number {
 
 /** Escapes a text and marks the words in it. */
 function marked({ shown, folded }: Text, words: readonly string[]): string {
-  const isMarked = new Array<boolean>(shown.length).fill(false);
+  const isMarked = Array.from({ length: shown.length }, () => false);
   for (const word of words)
     for (let at = folded.indexOf(word); at >= 0; at = folded.indexOf(word, at + word.length))
       isMarked.fill(true, at, at + word.length);
