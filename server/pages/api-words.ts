@@ -103,7 +103,7 @@ export const API_WORDS = {
     noToken: '无需令牌。',
     anyToken: '任意令牌均可。',
     events: 'Webhook 事件',
-    eventsIntro: '服务推送到应用通知地址的事件。如何设置地址、验签和应答，见[接收异步通知](/docs/webhooks)。',
+    eventsIntro: '服务推送到应用通知地址的事件。如何设置地址、验签和应答，见[接收 Webhook](/docs/webhooks)。',
     event: '事件',
     when: '触发时机',
     parameters: '参数',
@@ -134,7 +134,7 @@ export const API_WORDS = {
     webhookHeaders: '请求头',
     answer: '应答',
     status: '状态码',
-    verify: '使用事件之前必须验签：[接收异步通知](/docs/webhooks#verify-the-signature)提供五种语言的示例。',
+    verify: '使用事件之前必须验签：[接收 Webhook](/docs/webhooks#verify-the-signature)提供五种语言的示例。',
   },
 } as const satisfies Readonly<Record<Language, Readonly<Record<Labels, string>>>>;
 

@@ -19,7 +19,7 @@ export const GUIDES: readonly Guide[] = [
   guide('start', 'index', 'Unified payment service', '统一支付服务'),
   guide('start', 'integrate', 'Integrate in ten minutes', '十分钟接入'),
   guide('start', 'simulator', 'Test with the simulator', '使用模拟器测试'),
-  guide('build', 'webhooks', 'Receive webhooks', '接收异步通知'),
+  guide('build', 'webhooks', 'Receive webhooks', '接收 Webhook'),
   guide('build', 'idempotency', 'Idempotency', '幂等'),
   guide('build', 'errors', 'Errors', '错误码'),
   guide('build', 'rate-limits', 'Rate limits', '频率限制'),

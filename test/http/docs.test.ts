@@ -48,7 +48,7 @@ test.serial(
 
 test.serial('the language of a guide is that of the browser, unless the address sets one', async (t) => {
   const chinese = { 'accept-language': 'zh-CN' };
-  t.regex((await read('/docs/webhooks', chinese)).html, /<h1>接收异步通知<\/h1>/);
+  t.regex((await read('/docs/webhooks', chinese)).html, /<h1>接收 Webhook<\/h1>/);
   t.is((await read('/docs/webhooks', chinese)).headers.get('vary'), 'Accept-Language');
   t.regex((await read('/docs/webhooks?lang=en', chinese)).html, /<h1>Receive webhooks<\/h1>/);
   t.regex((await read('/docs/webhooks', { 'accept-language': 'de' })).html, /<h1>Receive webhooks<\/h1>/);
