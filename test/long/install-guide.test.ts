@@ -83,11 +83,12 @@ environment() { cat "$units"/pay.service "$units"/pay.service.d/*.conf | sed -n 
 case "$*" in
   'show pay --property=Environment --value') environment ;;
   daemon-reload) ! command -v systemd-analyze > /dev/null || SYSTEMD_UNIT_PATH=$units: systemd-analyze verify --man=no pay.service ;;
-  'enable --now pay')
+  'enable --now pay' | 'start pay')
     command=$(sed -n 's/^ExecStart=//p' "$units/pay.service")
     (cd / && exec runuser -u pay -- env --ignore-environment PATH=/usr/bin PAY_METRICS_LISTEN=127.0.0.1:0 \\
       PAY_SERVER_DRAIN_SECONDS=0 $(environment) $command) > "$STAGE/service.log" 2>&1 < /dev/null &
     echo $! > "$STAGE/service.pid" ;;
+  'stop pay') service=$(cat "$STAGE/service.pid"); kill "$service"; while kill -0 "$service" 2> /dev/null; do sleep 0.1; done ;;
   'reload nginx') "$STAGE/bin/nginx" -g 'daemon off;' > /dev/null 2>&1 < /dev/null & echo $! > "$STAGE/nginx.pid" ;;
   *) echo "the test does not know systemctl $*" >&2; exit 1 ;;
 esac`,
@@ -147,6 +148,7 @@ test('every command of the guide "Install" works, up to a doctor without a findi
   t.regex(doctor, /^master key\tok\tdecrypts all [1-9]/m);
   t.deepEqual([...new Set([...doctor.matchAll(/^[a-z ]+\t(\w+)\t/gm)].map(([, status]) => status))], ['ok']);
   t.regex(blockWith('restore-check'), /^ledger\tok\t/m);
+  t.regex(blockWith('pay_lost'), /^master key\tok\tdecrypts all [1-9]/m);
   const secrets = join(folder, 'etc/pay/secrets');
   for (const name of ['jwt', 'master']) {
     t.is(statSync(join(secrets, name)).mode & 0o777, 0o640, name);
