@@ -14,6 +14,8 @@ interface Word {
 interface Place {
   /** The path of the command, e.g. `app create`; empty for payctl. */
   path: string;
+  /** The subcommands; `words` has also the choices of the arguments. */
+  verbs: Word[];
   words: Word[];
   flags: Word[];
   values: Map<string, readonly string[]>;
@@ -22,10 +24,28 @@ interface Place {
   bare: string[];
 }
 
-function completionScript(shell: Shell, program: Command): string {
-  const places = walk(program, '');
-  const scripts: Record<Shell, (places: readonly Place[]) => string> = { bash, zsh, fish, powershell };
-  return scripts[shell](places);
+/** The plural of a noun, e.g. `apps`, and the noun. */
+type Alias = readonly [plural: string, noun: string];
+
+type WriteScript = (places: readonly Place[], aliases: readonly Alias[]) => string;
+
+function completionScript(shell: Shell, program: Command, topics: readonly string[]): string {
+  const places = withHelp(walk(program, ''), topics);
+  const aliases = program.commands.flatMap((noun) => noun.aliases().map((plural): Alias => [plural, noun.name()]));
+  const scripts: Record<Shell, WriteScript> = { bash, zsh, fish, powershell };
+  return scripts[shell](places, aliases);
+}
+
+/** The words after `payctl help` are those of a command, or a topic. */
+function withHelp(places: readonly Place[], topics: readonly string[]): Place[] {
+  const nothing = { flags: [], values: new Map(), valued: [], bare: [] };
+  const helped = places
+    .filter(({ path, verbs }) => path !== '' && verbs.length > 0)
+    .map(({ path, verbs }) => ({ ...nothing, path: `help ${path}`, verbs, words: verbs }));
+  const known = places[0]?.verbs ?? [];
+  const others = topics.filter((topic) => known.every(({ text }) => text !== topic));
+  const first = [...known, ...others.map((text) => ({ text, help: 'topic' }))];
+  return [...places.map((place) => (place.path === 'help' ? { ...place, words: first } : place)), ...helped];
 }
 
 function walk(command: Command, path: string): Place[] {
@@ -36,10 +56,15 @@ function walk(command: Command, path: string): Place[] {
   const options = command.options.filter((option) => !option.hidden);
   const spelled = (takesValue: boolean): string[] =>
     options.filter(({ required }) => required === takesValue).flatMap(spellings);
+  const verbs = children.map((child) => ({
+    text: child.name(),
+    help: firstSentence(child.summary() || child.description()),
+  }));
   const here: Place = {
     path,
+    verbs,
     words: [
-      ...children.map((child) => ({ text: child.name(), help: firstSentence(child.summary() || child.description()) })),
+      ...verbs,
       ...command.registeredArguments
         .flatMap((argument) => argument.argChoices ?? [])
         .map((text) => ({ text, help: '' })),
@@ -87,15 +112,22 @@ function knownValues(places: readonly Place[]): { path: string; flag: string; wo
   return places.toReversed().flatMap(({ path, values }) => [...values].map(([flag, words]) => ({ path, flag, words })));
 }
 
-/** The shell code that finds the current command, and whether the previous word is a flag that still needs a value. */
-function findPlace(places: readonly Place[], before: string): string {
+/**
+ * The shell code that finds the current command, and whether the previous word is a flag that still needs a value. bash
+ * makes three words of `--flag=value`.
+ */
+function findPlace(places: readonly Place[], aliases: readonly Alias[], before: string): string {
   return `  for word in ${before}; do
+    if [[ "$word" == '=' ]]; then awaits=1; continue; fi
     if [[ -n "$awaits" ]]; then awaits=''; continue; fi
     case "$word" in
-      ${valuedFlags(places).join('|')}) awaits=1 ;;
-      -*) ;;
-      *) case " |${paths(places).join('|')}|" in *"|\${place:+$place }$word|"*) place="\${place:+$place }$word" ;; esac ;;
+      ${valuedFlags(places).join('|')}) awaits=1; continue ;;
+      -*) continue ;;
     esac
+    case "$place $word" in
+${aliases.map(([plural, noun]) => `      ' ${plural}'|'help ${plural}') word=${noun} ;;`).join('\n')}
+    esac
+    case " |${paths(places).join('|')}|" in *"|\${place:+$place }$word|"*) place="\${place:+$place }$word" ;; esac
   done`;
 }
 
@@ -108,14 +140,15 @@ function valueCases(places: readonly Place[], offer: (words: string) => string):
     .join('\n');
 }
 
-function bash(places: readonly Place[]): string {
+function bash(places: readonly Place[], aliases: readonly Alias[]): string {
   const cases = places.map(
     ({ path, words, flags }) => `    '${path}') words='${texts(words)}' flags='${texts(flags)}' ;;`,
   );
   return `# payctl completion for bash
 _payctl() {
   local cur=\${COMP_WORDS[COMP_CWORD]} prev=\${COMP_WORDS[COMP_CWORD-1]} place='' awaits='' word words='' flags=''
-${findPlace(places, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
+  if [[ "$cur" == '=' ]]; then cur=''; elif [[ "$prev" == '=' ]]; then prev=\${COMP_WORDS[COMP_CWORD-2]}; fi
+${findPlace(places, aliases, '"${COMP_WORDS[@]:1:COMP_CWORD-1}"')}
   COMPREPLY=()
   case "$place $prev" in
 ${valueCases(places, (words) => `COMPREPLY=($(compgen -W '${words}' -- "$cur"))`)}
@@ -134,7 +167,7 @@ complete -o default -F _payctl payctl
 }
 
 /** zsh could also load the bash script, but then it shows no descriptions and does not support all bash expansions. */
-function zsh(places: readonly Place[]): string {
+function zsh(places: readonly Place[], aliases: readonly Alias[]): string {
   const quoted = (words: readonly Word[] = []): string =>
     words
       .map(({ text, help }) => `${text.replaceAll(':', String.raw`\:`)}${help === '' ? '' : `:${help}`}`)
@@ -146,10 +179,11 @@ function zsh(places: readonly Place[]): string {
   return `#compdef payctl
 # payctl completion for zsh
 _payctl() {
-  local place='' awaits='' word
+  local place='' awaits='' word prev="\${words[CURRENT-1]}"
   local -a verbs flags globals
-${findPlace(places, '"${(@)words[2,CURRENT-1]}"')}
-  case "$place \${words[CURRENT-1]}" in
+${findPlace(places, aliases, '"${(@)words[2,CURRENT-1]}"')}
+  if [[ "$PREFIX" == --*=* ]]; then prev="\${PREFIX%%=*}"; awaits=1; compset -P '*='; fi
+  case "$place $prev" in
 ${valueCases(places, (words) => `compadd -- ${words}`)}
   esac
   if [[ -n "$awaits" ]]; then _files; return; fi
@@ -167,11 +201,14 @@ ${cases.join('\n')}
     _files
   fi
 }
-if [[ "\${funcstack[1]}" == _payctl ]]; then _payctl "$@"; else compdef _payctl payctl; fi
+if [[ "\${funcstack[1]}" == _payctl ]]; then _payctl "$@"
+elif (( $+functions[compdef] )); then compdef _payctl payctl
+else print -u2 'payctl completion: run "autoload -U compinit; compinit" first'
+fi
 `;
 }
 
-function fish(places: readonly Place[]): string {
+function fish(places: readonly Place[], aliases: readonly Alias[]): string {
   const quote = (text: string): string => `'${text.replaceAll(/[\\']/g, String.raw`\$&`)}'`;
   const offer = (words: readonly Word[] = []): string =>
     words.length === 0
@@ -179,7 +216,7 @@ function fish(places: readonly Place[]): string {
       : `printf '%s\\t%s\\n' ${words.map(({ text, help }) => `${text} ${quote(help)}`).join(' ')}`;
   const values = knownValues(places).map(
     ({ path, flag, words }) =>
-      `      case ${quote(path === '' ? `* ${flag}` : `${path} ${flag}`)}\n        printf '%s\\n' ${words.join(' ')}\n        return`,
+      `    case ${quote(path === '' ? `* ${flag}` : `${path} ${flag}`)}\n      set values ${words.join(' ')}`,
   );
   const flags = places
     .filter(({ path }) => path !== '')
@@ -188,8 +225,10 @@ function fish(places: readonly Place[]): string {
   return `# payctl completion for fish
 function __payctl_complete
   set -l before (commandline -opc)
+  set -l token (commandline -ct)
   set -l place ''
   set -l awaits ''
+  set -l values
   for word in $before[2..-1]
     if test -n "$awaits"
       set awaits ''
@@ -200,20 +239,34 @@ function __payctl_complete
         set awaits 1
       case '-*'
       case '*'
+        switch "$place $word"
+${aliases.map(([plural, noun]) => `          case ' ${plural}' 'help ${plural}'\n            set word ${noun}`).join('\n')}
+        end
         set -l next (string trim -- "$place $word")
         if contains -- $next ${paths(places).map(quote).join(' ')}
           set place $next
         end
     end
   end
-  switch "$place $before[-1]"
+  set -l last $before[-1]
+  set -l head ''
+  if string match -q -- '--*=*' "$token"
+    set last (string split -m 1 -- = "$token")[1]
+    set head "$last="
+    set awaits 1
+  end
+  switch "$place $last"
 ${values.join('\n')}
+  end
+  if set -q values[1]
+    printf '%s\\n' $head$values
+    return
   end
   if test -n "$awaits"
     ${FISH_FILES}
     return
   end
-  if string match -q -- '-*' (commandline -ct)
+  if string match -q -- '-*' "$token"
     switch $place
 ${flags.join('\n')}
     end
@@ -228,7 +281,7 @@ complete -c payctl -f -a '(__payctl_complete)'
 `;
 }
 
-const FISH_FILES = '__fish_complete_path (commandline -ct)';
+const FISH_FILES = '__fish_complete_path "$token"';
 
 function powershell(places: readonly Place[]): string {
   const table = places.map(({ path, words, flags }) => `    '${path}' = '${texts([...words, ...flags])}'`);
@@ -251,7 +304,9 @@ ${table.join('\n')}
 /** Defines `payctl completion`. */
 export function define(command: Command, context: ContextOf, tree: DescribedTree): void {
   command
-    .description('Print the completion script for a shell.')
+    .description(
+      'Print the completion script for a shell. Without a file: source <(payctl completion bash), the same for zsh, or payctl completion fish | source.',
+    )
     .addArgument(new Argument('<shell>', 'shell').choices(SHELLS));
   examples(
     command,
@@ -262,5 +317,6 @@ export function define(command: Command, context: ContextOf, tree: DescribedTree
 }
 
 async function run({ terminal }: Context, shell: Shell, tree: DescribedTree): Promise<void> {
-  await terminal.out.write(completionScript(shell, await tree()));
+  const { TOPICS } = await import('../topics.ts');
+  await terminal.out.write(completionScript(shell, await tree(), Object.keys(TOPICS)));
 }

@@ -1,15 +1,12 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
-import { chmod, readFile, readdir, writeFile } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import test from 'ava';
 import { CERT_ID } from '../../cli/commands/cert.ts';
 import { nouns } from '../../cli/commands/index.ts';
 import type { Overrides } from '../../cli/context.ts';
-import { makePlace, missing, onTerminals, runPayctl, scripted } from './payctl.ts';
+import { makePlace, runPayctl, scripted } from './payctl.ts';
 import { problem } from './fakes/api.ts';
 import { orderRow, signedCode } from './fakes/rows.ts';
-import { temporaryFolder } from '../support/folder.ts';
 
 const PAY = ['pay', '--subject', 'Tea', '--amount', '1', '--pay-way', 'alipay'];
 const QUERY = 'GET /api/v1/console/payment/query/P202611210558007K2MQX9WBT';
@@ -186,15 +183,6 @@ test('a failed channel test is exit 1 and names the credential', async (t) => {
   t.regex(stderr, /The app id is unknown/);
 });
 
-for (const shell of ['bash', 'zsh', 'fish', 'powershell']) {
-  test(`completion ${shell} knows every noun`, async (t) => {
-    const { code, stdout } = await runPayctl(['completion', shell]);
-    t.is(code, 0);
-    for (const { name } of nouns) t.true(stdout.includes(name), name);
-    t.true(stdout.includes('rotate-secret'));
-  });
-}
-
 for (const topic of ['environment', 'exit-codes', 'output', 'secrets', 'bootstrap']) {
   test(`help ${topic}`, async (t) => {
     const { code, stdout } = await runPayctl(['help', topic]);
@@ -215,86 +203,6 @@ test('payctl without arguments prints help that lists every noun', async (t) => 
   t.is(code, 0);
   for (const { name, summary } of nouns) t.true(stdout.includes(name) && stdout.includes(summary), name);
 });
-
-test('the bash completion completes nouns, verbs, flags and the words of flags', async (t) => {
-  const { stdout } = await runPayctl(['completion', 'bash']);
-  const complete = async (...words: string[]): Promise<string> => {
-    const script = `${stdout}\nCOMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _payctl; echo "\${COMPREPLY[*]}"`;
-    const shell = await promisify(execFile)('bash', ['-c', script, 'bash', 'payctl', ...words]);
-    return shell.stdout.trim();
-  };
-  t.is(await complete('ord'), 'order');
-  t.is(await complete('order', ''), 'list get timeline capture close sync export');
-  t.is(await complete('order', 'list', '--st'), '--status');
-  t.is(await complete('order', 'list', '--status', 'pa'), 'paid partially_refunded');
-  t.is(await complete('app', 'list', '-o', 'js'), 'json jsonl');
-});
-
-/** How each shell loads the completion according to its documentation, and whether it shows descriptions. */
-const SHELLS = {
-  bash: {
-    argv: ['--norc', '--noprofile', '-i'],
-    file: '.bash_completion',
-    begin: '. ~/.bash_completion; ',
-    tells: false,
-  },
-  zsh: { argv: ['-i'], file: 'functions/_payctl', begin: '', tells: true },
-  fish: { argv: ['--private', '-i'], file: '.config/fish/completions/payctl.fish', begin: '', tells: true },
-} as const;
-
-for (const [shell, { argv, file, begin, tells }] of Object.entries(SHELLS)) {
-  test(`in a real ${shell}, Tab completes nouns, verbs, flags, their words and files${tells ? ', with descriptions' : ''}`, async (t) => {
-    const lacking = missing('python3') ?? missing(shell);
-    if (lacking !== undefined) {
-      t.log(lacking);
-      return t.pass();
-    }
-    const home = temporaryFolder(t, {
-      [file]: (await runPayctl(['completion', shell])).stdout,
-      '.zshrc': 'fpath=(~/functions $fpath); autoload -U compinit; compinit -u -D',
-      'channel.json': '{}',
-    });
-    const folder = temporaryFolder(t, { payctl: '#!/bin/sh\necho "<$*>"\n' });
-    await chmod(join(folder, 'payctl'), 0o755);
-    // The shell splits each line into arguments; the test program prints them.
-    const lines = [
-      ['payctl ord\tli\t--stat\tclosed\r', '<order list --status closed>'],
-      ['payctl order list --pay-way ali\t\r', '<order list --pay-way alipay>'],
-      ['payctl -C app ord\tlis\t\r', '<-C app order list>'],
-      ['payctl app list --col\tneve\t\r', '<app list --color never>'],
-      ['payctl completion zs\t\r', '<completion zsh>'],
-      [`payctl api --input ${home}/chan\t\r`, `<api --input ${home}/channel.json>`],
-    ] as const;
-    const [ended] = await onTerminals([
-      {
-        name: shell,
-        argv: ['/usr/bin/env', shell, ...argv],
-        env: {
-          HOME: home,
-          ZDOTDIR: home,
-          XDG_CONFIG_HOME: join(home, '.config'),
-          XDG_DATA_HOME: join(home, '.local'),
-          PATH: `${folder}:${process.env['PATH']}`,
-          TERM: 'xterm',
-          LANG: 'C.UTF-8',
-        },
-        size: [160, 60],
-        steps: [
-          { type: `${begin}echo be''gun\r` },
-          { wait: 'begun' },
-          ...lines.flatMap(([typed, ran]) => [{ type: typed }, { wait: ran }]),
-          { type: 'payctl app \t\t' },
-          { wait: tells ? 'Create an API application' : 'rotate-secret' },
-          { type: '\u0015' },
-          { type: 'exit 0\r' },
-        ],
-      },
-    ]);
-    t.notRegex(ended?.output ?? '', /unrecognized|not found|error/i);
-    for (const [, ran] of lines) t.true(ended?.output.includes(ran), `${ran}: ${ended?.output.slice(-2000)}`);
-    t.is(ended?.status, 0);
-  });
-}
 
 test('audit: exit 0 when all checks pass; exit 1 and the name of the check when one fails', async (t) => {
   const place = await makePlace();
