@@ -1,7 +1,7 @@
 // Builds dist/. An installed package runs dist/, because Node.js does not strip types from files below node_modules.
 // `npm ci` runs this script (`prepare`) with the Node.js of the machine, so the script is plain JavaScript for Node.js
 // 18 and newer.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   chmodSync,
   cpSync,
@@ -18,6 +18,7 @@ import {
 import { builtinModules, createRequire } from 'node:module';
 import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { showProgress } from './progress.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const out = resolve(process.argv[2] ?? join(root, 'dist'));
@@ -35,14 +36,18 @@ function findCompiler() {
   }
 }
 
+/** Runs a program and returns whether it succeeded. Timers go on meanwhile, so that the progress line does. */
+function run(program, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { cwd: root, stdio: 'inherit' });
+    child.on('error', reject);
+    child.on('exit', (status) => resolve(status === 0));
+  });
+}
+
 function compile(compiler) {
   const project = join(root, 'tsconfig.build.json');
-  const { status, error } = spawnSync(process.execPath, [compiler, '--project', project, '--outDir', draft], {
-    cwd: root,
-    stdio: 'inherit',
-  });
-  if (error) throw error;
-  return status === 0;
+  return run(process.execPath, [compiler, '--project', project, '--outDir', draft]);
 }
 
 function copyAssets() {
@@ -66,9 +71,9 @@ const makeExplorer = () => make('server/offline/explorer-files', 'writeExplorerF
  * Builds both client packages in clients/. The generated operations are not committed to git, so this function also
  * copies them into the checkout.
  */
-function makeClients(compiler) {
+async function makeClients(compiler) {
   const source = join(draft, 'client.src');
-  if (!make('server/offline/client-python', 'writeClientSources', 'client.src')) return false;
+  if (!(await make('server/offline/client-python', 'writeClientSources', 'client.src'))) return false;
   const [ts, python] = [join(clients, 'ts'), join(clients, 'python')];
   const made = { ts: join(draft, 'clients', 'ts'), python: join(draft, 'clients', 'python') };
   const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -84,8 +89,7 @@ function makeClients(compiler) {
   const compilerOptions = { noEmit: false, declaration: true, rootDir: '.', outDir: '../clients/ts' };
   const options = { extends: join(ts, 'tsconfig.json'), compilerOptions, files: ['index.ts'], include: [] };
   writeFileSync(join(source, 'tsconfig.json'), JSON.stringify(options));
-  const { status, error } = spawnSync(process.execPath, [compiler, '--project', source], { stdio: 'inherit' });
-  if (error) throw error;
+  const isCompiled = await run(process.execPath, [compiler, '--project', source]);
   rmSync(source, { recursive: true });
   cpSync(join(ts, 'README.md'), join(made.ts, 'README.md'));
   const manifest = {
@@ -100,7 +104,7 @@ function makeClients(compiler) {
     engines: { node: '>=20' },
   };
   writeFileSync(join(made.ts, 'package.json'), `${JSON.stringify(manifest, undefined, 2)}\n`);
-  return status === 0;
+  return isCompiled;
 }
 
 const makeGuides = () => make('server/offline/guide-files', 'writeGuideFiles', 'server/guides', guides);
@@ -222,11 +226,14 @@ function removeModules(folder) {
 
 /** Runs a function of the new build on the Node.js version of the service. */
 function make(program, write, folder, ...more) {
-  const run = `import(process.argv[1]).then((made) => made.${write}(...process.argv.slice(2)))`;
-  const args = ['--eval', run, pathToFileURL(join(draft, `${program}.js`)).href, join(draft, folder), ...more];
-  const { status, error } = spawnSync(findNode(), args, { cwd: root, stdio: 'inherit' });
-  if (error) throw error;
-  return status === 0;
+  const code = `import(process.argv[1]).then((made) => made.${write}(...process.argv.slice(2)))`;
+  return run(findNode(), [
+    '--eval',
+    code,
+    pathToFileURL(join(draft, `${program}.js`)).href,
+    join(draft, folder),
+    ...more,
+  ]);
 }
 
 /** The Node.js of the development packages, because the machine's own Node.js may be too old for the service. */
@@ -252,6 +259,13 @@ function linkPayctl() {
   symlinkSync(join('..', '..', 'dist', 'bin', 'payctl.js'), join(programs, 'payctl'));
 }
 
+/** The Node.js of the development packages brings 67 MB of headers for compiled extensions, and nothing here compiles one. */
+function removeHeaders() {
+  const folder = join(root, 'node_modules', 'node', 'node_modules');
+  for (const name of existsSync(folder) ? readdirSync(folder) : [])
+    if (name.startsWith('node-')) rmSync(join(folder, name, 'include'), { recursive: true, force: true });
+}
+
 /** Deletes the temporary folders (`dist.<pid>`) of builds that were killed. */
 function removeLeftDrafts() {
   const [folder, name] = [dirname(out), basename(out)];
@@ -274,11 +288,21 @@ async function main() {
   const compiler = findCompiler();
   if (compiler === undefined || !existsSync(join(root, 'bin', 'payctl.ts'))) return true;
   removeLeftDrafts();
+  removeHeaders();
+  const progress = showProgress(process.stderr, 'building');
+  const steps = [
+    ['compiling', () => compile(compiler)],
+    ['the clients', () => (copyAssets(), makeClients(compiler))],
+    ['the API explorer', makeExplorer],
+    ['the guides', makeGuides],
+    ['the help', makeHelp],
+    ['the bundle', () => bundle().then(() => true)],
+  ];
   try {
-    if (!compile(compiler)) return false;
-    copyAssets();
-    if (!makeClients(compiler) || !makeExplorer() || !makeGuides() || !makeHelp()) return false;
-    await bundle();
+    for (const [name, work] of steps) {
+      progress.step(name);
+      if (!(await work())) return false;
+    }
     chmodSync(join(draft, 'bin', 'payctl.js'), 0o755);
     // The new build replaces dist/ as a whole, so that dist/ never mixes files of two builds.
     rmSync(out, { recursive: true, force: true });
@@ -286,6 +310,7 @@ async function main() {
     linkPayctl();
     return true;
   } finally {
+    progress.end();
     rmSync(draft, { recursive: true, force: true });
   }
 }

@@ -4,7 +4,7 @@ import type { Context } from './context.ts';
 import { CliError, EXIT, exitCodeFor, type FieldProblem } from './errors.ts';
 import type { DatabaseDescription, Offline, OfflineActor, OfflineInput } from '../server/offline/port.ts';
 import { type ChangeFlags, confirmChange } from './safety.ts';
-import type { Terminal } from './terminal.ts';
+import { type Terminal, startProgress } from './terminal.ts';
 import type { Row, View } from './values.ts';
 
 export interface OfflineFlags {
@@ -29,12 +29,9 @@ export async function withOffline<T>(
   let offline: Offline | undefined;
   try {
     const open = context.openOffline ?? (await import('../server/offline/open.ts')).openOffline;
-    offline = await open({
-      env: context.terminal.env,
-      cwd: context.terminal.cwd,
-      ...(flags.config ? { config: flags.config } : {}),
-      ...kind,
-    });
+    const { env, cwd } = context.terminal;
+    const input = { env, cwd, ...(flags.config ? { config: flags.config } : {}), ...kind };
+    offline = await underProgress(context, 'preparing the database', () => open(input));
     return await work(offline);
   } catch (error) {
     throw translate(error);
@@ -43,14 +40,34 @@ export async function withOffline<T>(
   }
 }
 
+/** Starts a progress line on stderr, unless -q or JSON output is asked for. Returns the function that removes it. */
+export function showProgress({ terminal, print, flags }: Context, text: string): () => void {
+  return flags.quiet || print.json ? () => {} : startProgress(terminal.err, text);
+}
+
+async function underProgress<T>(context: Context, text: string, work: () => Promise<T>): Promise<T> {
+  const remove = showProgress(context, text);
+  try {
+    return await work();
+  } finally {
+    remove();
+  }
+}
+
+/** Applies the pending migrations, under a progress line. */
+export function migrateDatabase(context: Context, offline: Offline): ReturnType<Offline['migrate']> {
+  return underProgress(context, 'migrating the database', () => offline.migrate());
+}
+
 /**
  * Prints which database is used. An outdated schema is migrated after --migrate or a prompt; without either, throws.
  */
 export async function prepareDatabase(
-  { terminal, print, prompts }: Context,
+  context: Context,
   offline: Offline,
   flags: OfflineFlags,
 ): Promise<DatabaseDescription> {
+  const { terminal, print, prompts } = context;
   const found = await offline.describeDatabase();
   await print.note(databaseLine(terminal, found));
   if (found.schema.pending === 0) return found;
@@ -71,7 +88,7 @@ export async function prepareDatabase(
         hint: 'add --migrate',
       },
     );
-  await offline.migrate();
+  await migrateDatabase(context, offline);
   return offline.describeDatabase();
 }
 

@@ -186,4 +186,5 @@ function sequencesOf(looks: readonly Look[]): string[] {
   );
 }
 
-export const CLEAR_LINE = ownSequence('[G') + ownSequence('[K');
+export const TO_LINE_START = ownSequence('[G');
+export const CLEAR_LINE = TO_LINE_START + ownSequence('[K');

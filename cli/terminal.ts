@@ -1,5 +1,14 @@
 import type { Readable, Writable } from 'node:stream';
-import { CLEAR_LINE, type Style, createStyle, cutTo, forPipe, terminalText, wantsColor } from './terminal-text.ts';
+import {
+  CLEAR_LINE,
+  TO_LINE_START,
+  type Style,
+  createStyle,
+  cutTo,
+  forPipe,
+  terminalText,
+  wantsColor,
+} from './terminal-text.ts';
 import { OutputLost, descriptorOf, writeWhole } from './whole-write.ts';
 
 /** The streams and the environment of the process. Tests pass their own. */
@@ -188,29 +197,63 @@ export interface Spinner {
   stop(): void;
 }
 
-/** Starts a spinner that appears after 300 ms, only on a terminal. */
-export function startSpinner(err: Sink, text: string): Spinner {
-  const spinner = { text, stop: () => {} };
-  if (!err.isTerminal) return spinner;
-  let frame = 0;
+/** Redraws one line of a terminal from a delay on, until the returned function removes it. */
+function redraw(err: Sink, { delay, every }: { delay: number; every: number }, line: () => string): () => void {
+  if (!err.isTerminal) return () => {};
   let shown = false;
   const draw = (): void => {
     shown = true;
-    const mark = FRAMES[frame++ % FRAMES.length] ?? '';
-    void err.write(`${CLEAR_LINE}${err.style('cyan', mark)} ${cutTo(spinner.text, err.columns - 3)}`);
+    void err.write(`${CLEAR_LINE}${line()}`);
   };
   let timer: NodeJS.Timeout = setTimeout(() => {
     draw();
-    timer = setInterval(draw, FRAME_MS);
+    timer = setInterval(draw, every);
     timer.unref();
-  }, DELAY_MS);
+  }, delay);
   timer.unref();
-  spinner.stop = () => {
+  return () => {
     clearTimeout(timer);
     if (shown) void err.write(CLEAR_LINE);
     shown = false;
   };
+}
+
+/** The number of running spinners of each stream. */
+const spinning = new WeakMap<Sink, number>();
+
+/** Starts a spinner that appears after 300 ms, only on a terminal. */
+export function startSpinner(err: Sink, text: string): Spinner {
+  let frame = 0;
+  const spinner = { text, stop: () => {} };
+  const count = (by: number) => spinning.set(err, (spinning.get(err) ?? 0) + by);
+  const remove = redraw(err, { delay: DELAY_MS, every: FRAME_MS }, () => {
+    const mark = FRAMES[frame++ % FRAMES.length] ?? '';
+    return `${err.style('cyan', mark)} ${cutTo(spinner.text, err.columns - 3)}`;
+  });
+  count(1);
+  spinner.stop = () => {
+    spinner.stop = remove;
+    count(-1);
+    remove();
+  };
   return spinner;
+}
+
+const PROGRESS_DELAY_MS = 2000;
+const SECOND_MS = 1000;
+
+/**
+ * Starts a line with the seconds that work has taken, `text … 3 s`. It appears after two seconds, only on a terminal,
+ * and not beside a spinner. The returned function removes it. The cursor stays at its beginning, so that a line of a log
+ * overwrites it.
+ */
+export function startProgress(err: Sink, text: string): () => void {
+  if ((spinning.get(err) ?? 0) > 0) return () => {};
+  const begun = Date.now();
+  return redraw(err, { delay: PROGRESS_DELAY_MS, every: SECOND_MS }, () => {
+    const seconds = Math.round((Date.now() - begun) / SECOND_MS);
+    return `${cutTo(`${text} … ${seconds} s`, err.columns - 1)}${TO_LINE_START}`;
+  });
 }
 
 /** A progress bar with percentage. */

@@ -18,6 +18,8 @@ export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
+  /** Called before the start, if `onReady` will be called after it. */
+  onStart?: () => void;
   /** Called when the service is ready, with facts to print. If absent, the service logs them. */
   onReady?: (facts: ReadyFacts) => void;
 }
@@ -29,14 +31,19 @@ const CLOSING_SECONDS = 10;
 const SETTLED_MS = 1_000;
 
 /** Runs the service as one process or as several workers (`Server.Workers`). Returns after a graceful stop. */
-export async function startServer({ config: file, env, cwd, onReady }: ServerInput): Promise<void> {
+export async function startServer({ config: file, env, cwd, onStart, onReady }: ServerInput): Promise<void> {
   keepHeapSmall();
   const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
   const config = await ensureEmbeddedSecrets(load());
   const report = logsText(config) ? onReady : undefined;
-  if (config.server.workers === 1) return serve(config, alone(report));
+  const starts = () => report && onStart?.();
+  if (config.server.workers === 1) {
+    starts();
+    return serve(config, alone(report));
+  }
   const cluster = await import('./workers/worker.ts');
   if (cluster.isWorker()) return cluster.work(config, (life) => serve(config, life));
+  starts();
   const simulator = await openSimulator(config);
   const { supervise } = await import('./workers/supervisor.ts');
   await supervise(config, { load, simulatorUrl: simulator?.url, onReady: report }).finally(() => simulator?.close());

