@@ -1,12 +1,11 @@
 import test from 'ava';
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
-import { root } from './sources.ts';
+import { filesOf, root } from './sources.ts';
 
 const ourselves = `test/house/${basename(import.meta.filename)}`;
 
-const texts = globSync(['*.md', '.github/*.md', '{server,cli,config,bin,test}/**/*.{ts,mjs,md,toml}'], { cwd: root })
-  .map((path) => path.split('\\').join('/'))
+const texts = filesOf('*.md', '.github/*.md', '{server,cli,config,bin,test}/**/*.{ts,mjs,md,toml}')
   .filter((path) => path !== ourselves && !path.startsWith('test/fixtures/'))
   .toSorted()
   .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }));

@@ -132,7 +132,9 @@ test('.ci/run ends with the seconds of each step and the sum of both test runs',
   t.is(all.status, 0);
   t.deepEqual(tableIn(all.lines), [
     'npm ci --no-audit --no-fund',
+    'npm ci --no-audit --no-fund --prefix test/oracles',
     'npm run check',
+    'npm run check --prefix test/oracles',
     'npm test',
     'npm run test:long -- --share 0.02 test/long/*.test.ts',
     'npm run prove -- --small',
@@ -143,7 +145,9 @@ test('.ci/run ends with the seconds of each step and the sum of both test runs',
   t.is(red.status, 1);
   t.deepEqual(tableIn(red.lines), [
     'npm ci --no-audit --no-fund',
+    'npm ci --no-audit --no-fund --prefix test/oracles',
     'npm run check',
+    'npm run check --prefix test/oracles',
     'npm test',
     'all',
     '5 passed, 1 failed',

@@ -10,7 +10,7 @@ const SHARED = /^test\.before\(/m;
 const AT_ONCE = /^ *test\(/gm;
 
 test('tests that share a simulator run serially if one of them advances its clock', (t) => {
-  const files = globSync('test/unit/simulator/**/*.test.ts', { cwd: root });
+  const files = globSync(['test/unit/simulator/**/*.test.ts', 'test/oracles/packages/*.test.ts'], { cwd: root });
   t.true(files.length > 20);
   const shared = files
     .map((path) => ({ path, text: readFileSync(join(root, path), 'utf8') }))

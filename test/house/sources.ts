@@ -22,13 +22,16 @@ export interface Source {
   imports: readonly Import[];
 }
 
+/** The files of the checkout that match the patterns, with forward slashes, without those of packages (`node_modules`). */
+export function filesOf(...patterns: string[]): string[] {
+  return globSync(patterns, { cwd: root, exclude: (path) => /(^|[\\/])node_modules$/.test(path) }).map((path) =>
+    path.split('\\').join('/'),
+  );
+}
+
 /** Reads every TypeScript and JavaScript file in the folders, except the guide samples, which are for merchants' programs. */
 export function sourcesIn(...folders: string[]): Source[] {
-  return globSync(
-    folders.map((folder) => `${folder}/**/*.{ts,mjs}`),
-    { cwd: root },
-  )
-    .map((path) => path.split('\\').join('/'))
+  return filesOf(...folders.map((folder) => `${folder}/**/*.{ts,mjs}`))
     .filter((path) => !path.startsWith('server/pages/guides/'))
     .toSorted()
     .map((path) => readSource(path, readFileSync(join(root, path), 'utf8')));

@@ -1,5 +1,4 @@
 import test from 'ava';
-import { validate } from 'mppx/discovery';
 import { PAY_WAYS } from '../../server/payments/channel.ts';
 import { serviceOfFile } from '../support/file-service.ts';
 import { coverRoutes } from '../support/route-file.ts';
@@ -8,11 +7,10 @@ import { startEdge } from '../support/edge.ts';
 const file = await serviceOfFile(import.meta.filename);
 coverRoutes(test, file);
 
-test.serial('the discovery document lists the paid resources, and the stock validator accepts it', async (t) => {
+test.serial('the discovery document lists the paid resources', async (t) => {
   const { status, body, headers } = await file.nobody('GET', '/openapi.json');
   t.is(status, 200);
   t.is(headers.get('cache-control'), 'max-age=300');
-  t.deepEqual(validate(body), []);
   const operation = body.paths['/api/v2/skillpay/resource'].post;
   const { offers } = operation['x-payment-info'];
   t.deepEqual(offers.map(({ method }: { method: string }) => method).toSorted(), [...PAY_WAYS].toSorted());

@@ -5,7 +5,7 @@ import { blobsAt, blobsNow, differences, type Functions, type Recorded, readReco
 
 /** A change of these files affects every test. The choosing code is among them, because it cannot check itself. */
 const CONCERNS_ALL =
-  /^(package(-lock)?\.json|tsconfig[^/]*\.json|bin\/.*|test\/runner\/(run|worker|record|recorded|changed|together)\.\w+)$/;
+  /^((test\/oracles\/)?package(-lock)?\.json|tsconfig[^/]*\.json|bin\/.*|test\/runner\/(run|worker|record|recorded|changed|together)\.\w+)$/;
 const MODULE = /^(server(?!\/pages\/guides\/)|cli|config|bin|test)\/.*\.(ts|mjs)$/;
 /** Rules that read the whole source. */
 const RULES = /^test\/house\/(?!(install|pack|build|sbom|run|changed)\.)[^/]*\.test\.ts$/;

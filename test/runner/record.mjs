@@ -9,7 +9,7 @@ import { threadId } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 
 const root = new URL('../../', import.meta.url).href;
-const OURS = /^(?:(?:server|cli|config|bin|test)\/.*\.(?:ts|mjs)|dist\/.*\.js)$/;
+const OURS = /^(?!.*\/node_modules\/)(?:(?:server|cli|config|bin|test)\/.*\.(?:ts|mjs)|dist\/.*\.js)$/;
 const file = join(process.env.PAY_TEST_RECORD ?? '', `${process.pid}-${threadId}-${process.hrtime.bigint()}`);
 /** Set in what a test file starts; in its own process it is set later. A run inside a test belongs to that test. */
 const starter = process.env.PAY_TEST_FILE;

@@ -47,12 +47,16 @@ const DOES_MORE = /\b(?:count|isLong)\b[^;]*\/counts\.ts'|\/scenes\.ts'|PAY_TEST
 /** Returns the given test files, or all; a long run only takes files that differ in it. */
 function chooseFiles(chromium: string | undefined): string[] {
   const isGiven = positionals.length > 0 && !values.changed;
-  const found = globSync(isGiven ? positionals : 'test/**/*.test.ts').toSorted();
+  const patterns = isGiven ? positionals : ['test/**/*.test.ts'];
+  const found = globSync(patterns, { exclude: (path) => /(^|[\\/])node_modules$/.test(path) }).toSorted();
   if (isGiven) return found.filter((file) => /\.test\.m?[jt]s$/.test(file));
   const within = (file: string, folder: string) => file.startsWith(join('test', folder));
   if (!chromium) console.log('# test/browser is left out: there is no chromium');
+  const lacksPackages = (file: string) => within(file, 'oracles/packages') && !existsSync('test/oracles/node_modules');
+  if (found.some(lacksPackages))
+    console.log('# test/oracles/packages is left out: npm ci --prefix test/oracles brings its packages');
   return found.filter((file) => {
-    if (within(file, 'browser') && !chromium) return false;
+    if ((within(file, 'browser') && !chromium) || lacksPackages(file)) return false;
     const long = within(file, 'long') || DOES_MORE.test(readFileSync(file, 'utf8'));
     return values.long ? long : !within(file, 'long');
   });

@@ -12,6 +12,7 @@ const SHARED: readonly (readonly [RegExp, number])[] = [
   [/^test\/http\//, 10],
   [/^test\/races\//, 7],
   [/^test\/(?:cli|house)\//, 6],
+  [/^test\/oracles\/packages\//, 6],
 ];
 
 /** Code with effects on other files in the process, or that uses AVA features with one instance per process. */

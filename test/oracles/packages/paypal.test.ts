@@ -11,7 +11,7 @@ import {
   RefundStatus,
 } from '@paypal/paypal-server-sdk';
 import test from 'ava';
-import { openShop, type Shop } from './shop.ts';
+import { openShop, type Shop } from '../../unit/simulator/paypal/shop.ts';
 
 const PAYPAL = 'https://api-m.sandbox.paypal.com';
 

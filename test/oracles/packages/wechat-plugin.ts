@@ -1,7 +1,7 @@
 import { randomInt, X509Certificate } from 'node:crypto';
 import { Decorator } from 'wechatpay-axios-plugin';
-import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
-import type { World } from '../world.ts';
+import type { SimulatedChannelConfig } from '../../../server/simulator/channel-simulator.ts';
+import type { World } from '../../unit/simulator/world.ts';
 
 /** The response of the package. */
 export interface Answer {

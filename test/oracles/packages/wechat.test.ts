@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import test from 'ava';
 import { Aes, Formatter, Multipart, Rsa } from 'wechatpay-axios-plugin';
-import { startReceiver, until, type World } from '../world.ts';
-import { configOf, newNo, startWechat } from './merchant.ts';
-import { certsOf, clientOf as clientAt, newDigits, type Answer, type Encrypted } from './plugin.ts';
+import { startReceiver, until, type World } from '../../unit/simulator/world.ts';
+import { configOf, newNo, startWechat } from '../../unit/simulator/wechat/merchant.ts';
+import { certsOf, clientOf as clientAt, newDigits, type Answer, type Encrypted } from './wechat-plugin.ts';
 
 let world: World;
 test.before(async () => {

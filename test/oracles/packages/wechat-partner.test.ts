@@ -1,9 +1,9 @@
 import test from 'ava';
 import { Aes, Formatter, Rsa } from 'wechatpay-axios-plugin';
-import type { SimulatedChannelConfig } from '../../../../server/simulator/channel-simulator.ts';
-import { startReceiver, until, type World } from '../world.ts';
-import { configOf, newNo, startWechat } from './merchant.ts';
-import { certsOf, clientOf, newDigits, type Encrypted } from './plugin.ts';
+import type { SimulatedChannelConfig } from '../../../server/simulator/channel-simulator.ts';
+import { startReceiver, until, type World } from '../../unit/simulator/world.ts';
+import { configOf, newNo, startWechat } from '../../unit/simulator/wechat/merchant.ts';
+import { certsOf, clientOf, newDigits, type Encrypted } from './wechat-plugin.ts';
 
 let world: World;
 test.before(async () => {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client, x402HTTPClient } from '@x402/fetch';
-import { type Answer, startService, type Merchant, type Service, until } from '../support/service.ts';
-import { addSkill, callSkill, paySkill } from '../support/skillpay.ts';
+import { type Answer, startService, type Merchant, type Service, until } from '../../support/service.ts';
+import { addSkill, callSkill, paySkill } from '../../support/skillpay.ts';
 
 type Requirements = Parameters<Parameters<x402Client['register']>[1]['createPaymentPayload']>[1];
 

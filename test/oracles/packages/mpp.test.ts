@@ -2,9 +2,10 @@ import test from 'ava';
 import { createHash } from 'node:crypto';
 import { Challenge, Method, Receipt } from 'mppx';
 import { Mppx } from 'mppx/client';
+import { validate } from 'mppx/discovery';
 import { z } from 'zod/mini';
-import { type Answer, startService, type Merchant, type Service } from '../support/service.ts';
-import { addSkill, callSkill, paySkill } from '../support/skillpay.ts';
+import { type Answer, request, startService, type Merchant, type Service } from '../../support/service.ts';
+import { addSkill, callSkill, paySkill } from '../../support/skillpay.ts';
 
 /** A payment method of a simulated wallet, for the stock client. */
 function wallet(service: Service, name: 'wechat' | 'alipay', paid: string[]) {
@@ -189,4 +190,11 @@ test('a page of another origin may send credentials and read challenges', async 
   const service = await startService(t, { env: { PAY_SERVER_CORS_ORIGINS: origin } });
   const answer = await callSkill(await service.merchant(), {}, undefined, { origin });
   t.regex(answer.headers.get('access-control-expose-headers') ?? '', /WWW-Authenticate, Payment-Receipt/);
+});
+
+test('the stock validator accepts the discovery document', async (t) => {
+  const { url } = await startService(t);
+  const { status, body } = await request(url, 'GET', '/openapi.json');
+  t.is(status, 200);
+  t.deepEqual(validate(body), []);
 });

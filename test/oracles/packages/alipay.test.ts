@@ -1,8 +1,8 @@
 import test from 'ava';
 import { AlipayFormData, AlipaySdk } from 'alipay-sdk';
-import { certSerial, readCertificates } from '../../../../server/channels/alipay/signature.ts';
-import { shownCode } from '../../channels/alipay/shown-code.ts';
-import { startReceiver, startWorld, until, type World } from '../world.ts';
+import { certSerial, readCertificates } from '../../../server/channels/alipay/signature.ts';
+import { shownCode } from '../../unit/channels/alipay/shown-code.ts';
+import { startReceiver, startWorld, until, type World } from '../../unit/simulator/world.ts';
 
 // The package writes timestamps in the time zone of the process.
 process.env['TZ'] = 'Asia/Shanghai';

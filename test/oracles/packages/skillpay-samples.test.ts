@@ -2,12 +2,12 @@ import test, { type ExecutionContext } from 'ava';
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { startService, type Service } from '../support/service.ts';
-import { takeAgents, takeWeixinAgents } from '../support/agents.ts';
-import { giveCoins } from '../support/coins.ts';
-import { addSkill } from '../support/skillpay.ts';
+import { startService, type Service } from '../../support/service.ts';
+import { takeAgents, takeWeixinAgents } from '../../support/agents.ts';
+import { giveCoins } from '../../support/coins.ts';
+import { addSkill } from '../../support/skillpay.ts';
 
-const root = join(import.meta.dirname, '../..');
+const root = join(import.meta.dirname, '../../..');
 const document = readFileSync(join(root, 'server/skillpay/README.md'), 'utf8');
 
 /** The samples of the document, each with its heading. */
@@ -31,8 +31,8 @@ async function payAs(service: Service, how: string, what: string): Promise<strin
 /** Runs a sample, and pays when it waits for the payment. Returns its last output. */
 async function run(t: ExecutionContext, service: Service, { language, code }: (typeof samples)[number]) {
   const shop = await service.merchant();
-  // The file is inside the project, so that imports find its packages.
-  const folder = mkdtempSync(join(root, 'node_modules', '.sample-'));
+  // The file is beside the packages, so that its imports find them.
+  const folder = mkdtempSync(join(root, 'test/oracles/node_modules/.sample-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const file = join(folder, `sample.${language === 'js' ? 'mjs' : 'sh'}`);
   writeFileSync(file, code);
