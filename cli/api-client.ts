@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Cancelled, CliError, EXIT, type FieldProblem, exitCodeFor } from './errors.ts';
 import { type StreamedBody, type Trace, type WireRequest, openExchange, readText } from './http.ts';
+import { adviceFor } from './hints.ts';
 import { isOpenToReaders, notEncrypted } from './settings.ts';
 import type { Row } from './values.ts';
 
@@ -119,7 +120,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
   const checked = async (call: Call, authorize: Authorize): Promise<Answer> => {
     const answer = await once(call, authorize);
     if (isGood(answer.status, call)) return answer;
-    throw readProblem(answer, { login: await setup.loginCommand() });
+    throw readProblem(answer, { call, login: await setup.loginCommand() });
   };
 
   const tried = (request: Call, authorize: Authorize): Promise<Answer> =>
@@ -188,7 +189,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
       headers: flatHeaders(answer),
       text: await readText(answer, wire),
     };
-    throw readProblem(refused, { login: await setup.loginCommand() });
+    throw readProblem(refused, { call: request, login: await setup.loginCommand() });
   }
 }
 
@@ -306,22 +307,7 @@ interface RefusedAnswer {
   text: string;
 }
 
-/** Hints for error codes that the service sends without a hint. */
-const HINTS: Readonly<Record<string, string>> = {
-  channel_disabled: 'payctl channel list',
-  channel_not_configured: 'payctl channel list',
-  channel_refused: 'payctl channel test <payWay>',
-  order_already_paid: 'payctl refund create <orderNo>',
-  order_not_paid: 'payctl order get <orderNo>',
-  refund_exceeds_refundable: 'payctl order get <orderNo>',
-  refund_in_progress: 'payctl order get <orderNo>',
-  refunds_blocked: 'payctl exception list --order <orderNo>',
-  in_use: 'disable it instead',
-  project_disabled: 'payctl project list',
-  user_blocked: 'payctl user enable <userId>',
-};
-
-function readProblem(answer: RefusedAnswer, where: { login: string }): CliError {
+function readProblem(answer: RefusedAnswer, where: { call: Call; login: string }): CliError {
   const body = unwrap(parseObject(answer.text));
   if (answer.status >= 300 && answer.status < 400) return redirected(answer);
   const message =
@@ -332,7 +318,7 @@ function readProblem(answer: RefusedAnswer, where: { login: string }): CliError 
     status: answer.status,
     hint: hintFor(
       answer.status,
-      firstText(body['hint'], scopeHint(code, answer), HINTS[code]),
+      firstText(body['hint'], scopeHint(code, answer), adviceFor(code, body, where.call)),
       retryAfter,
       where.login,
     ),
@@ -372,7 +358,10 @@ function redirected(answer: RefusedAnswer): CliError {
 function channelWords(message: string, channel: unknown): string {
   if (typeof channel !== 'object' || channel === null) return message;
   const { payWay, code, message: said } = channel as Row;
-  const words = [payWay, code, said].filter((word) => typeof word === 'string' && word !== '');
+  // The detail of a refusal often contains the channel's message already.
+  const words = [payWay, code, said].filter(
+    (word): word is string => typeof word === 'string' && word !== '' && !(word === said && message.includes(word)),
+  );
   return words.length > 0 ? `${message} (${words.join(' ')})` : message;
 }
 

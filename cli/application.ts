@@ -2,7 +2,7 @@ import { createApiClient, type ApiClient, type ClientSetup, type RefusedToken } 
 import { CliError, EXIT, UsageError } from './errors.ts';
 import { hasOwnToken, loginCommand } from './own-login.ts';
 import { readSecretFile, readSecretText } from './secrets.ts';
-import type { Session, SessionStore } from './session.ts';
+import type { Contexts, Session, SessionStore } from './session.ts';
 import { type Target, originOf } from './settings.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -168,6 +168,8 @@ export interface ActingApplication {
   /** `environment`: PAYCTL_CLIENT_ID; otherwise the login that the context stores. */
   source: 'environment' | 'context';
   credentials(): Promise<Credentials>;
+  /** The name of an administrator with a context for the same server, if there is one. */
+  administrator: string | undefined;
   /** The stored login; undefined for credentials of the environment. */
   session?: Session & Required<Pick<Session, 'app'>>;
 }
@@ -193,7 +195,8 @@ export async function findApplication(
   const place = await target();
   if (clientId) {
     requireNamedServer(env['PAYCTL_SERVER'], place);
-    return { clientId, source: 'environment', credentials: () => readCredentials(terminal, {}) };
+    const administrator = administratorAt(place, await sessions.contexts());
+    return { clientId, source: 'environment', administrator, credentials: () => readCredentials(terminal, {}) };
   }
   const session = place.context === null ? undefined : await sessions.session(place.context);
   if (!session?.app) return undefined;
@@ -201,6 +204,7 @@ export async function findApplication(
   return {
     clientId: app.clientId,
     source: 'context',
+    administrator: administratorAt(place, await sessions.contexts()),
     session: { ...session, app },
     async credentials() {
       if (session.origin === place.origin) return app;
@@ -212,6 +216,13 @@ export async function findApplication(
       );
     },
   };
+}
+
+function administratorAt({ origin }: Target, { contexts }: Contexts): string | undefined {
+  return Object.values(contexts).find(
+    ({ server, user, clientId }) =>
+      user !== undefined && clientId === undefined && originOf(server, 'context') === origin,
+  )?.user;
 }
 
 /** Throws UsageError if a secret of the environment would be sent to a server that was not named together with it. */
@@ -228,9 +239,13 @@ export function requireNamedServer(named: string | undefined, { origin, sources 
 }
 
 /** The error for a command or flag that no application can use (exit code 5). Thrown before any request. */
-export function administratorNeeded({ source }: Pick<ActingApplication, 'source'>, what = 'this command'): CliError {
-  const unset = source === 'environment' ? 'unset PAYCTL_CLIENT_ID, then ' : '';
+export function administratorNeeded(
+  { source, administrator }: Pick<ActingApplication, 'source' | 'administrator'>,
+  what = 'this command',
+): CliError {
+  const unset = source === 'environment' ? 'unset PAYCTL_CLIENT_ID && ' : '';
+  const named = administrator === undefined ? '' : ` -u ${administrator}`;
   return new CliError('administrator_needed', EXIT.forbidden, `${what} needs an administrator's login`, {
-    hint: `${unset}payctl login -u NAME`,
+    hint: `${unset}payctl login${named}\nWith the account of an administrator. A merchant without one asks an administrator of the service.`,
   });
 }

@@ -1,4 +1,4 @@
-/** The Chinese texts, by the English template of `say` in the source. Commands and names of settings are not translated. */
+/** The Chinese texts by the English template in the source. Commands and names of settings are not translated. */
 export const TEXTS: Readonly<Record<string, string>> = {
   ', ': '，',
   '; ': '；',
@@ -56,8 +56,8 @@ export const TEXTS: Readonly<Record<string, string>> = {
   'choose the bill of transactions, as it was downloaded from the channel': '请选择从渠道下载的原始交易账单',
   'download the file again: its end is missing': '请重新下载：文件不完整，缺少结尾',
   'download the bill of all transactions, in its standard form': '请下载标准格式的全部交易账单',
-  'check --account and --project: the file belongs to another account; payctl channel list':
-    '请检查 --account 和 --project：文件属于另一个账户；payctl channel list',
+  'check --account and --project: the file belongs to another account. The accounts: payctl channel list':
+    '请检查 --account 和 --project：文件属于另一个账户。查看账户：payctl channel list',
   'check --date: the file is the bill of another day': '请检查 --date：文件是另一天的账单',
   'download the file again: its hash does not match': '请重新下载：文件的校验值不符',
   'nothing to do if the channel really has no payments of that day; otherwise ask its support why: the lines that it gave before still count':
@@ -155,7 +155,11 @@ export const TEXTS: Readonly<Record<string, string>> = {
     '请检查中间的网络，以及服务器的负载和日志',
   '{0} is accessed without HTTPS': '{0} 未通过 HTTPS 访问',
   'not needed on this machine': '本机访问，无须加密',
-  'payctl doctor --offline, on the machine of the server': '在服务所在机器上运行 payctl doctor --offline',
+  'The quick start of the README starts it with PAY_DEBUG=true npm start instead. If {0} is the wrong address, add --server URL.':
+    'README 的快速开始改用 PAY_DEBUG=true npm start 启动服务。如果 {0} 不是正确的地址，请加 --server URL。',
+  'On the machine of the service. If {0} is the wrong address, add --server URL.':
+    '在服务所在机器上运行。如果 {0} 不是正确的地址，请加 --server URL。',
+  'On the machine of the service.': '在服务所在机器上运行。',
   up: '正常',
   off: '已关闭',
   unknown: '未知',
@@ -171,7 +175,7 @@ export const TEXTS: Readonly<Record<string, string>> = {
   'set Debug = false and restart the server: payctl server start': '设置 Debug = false 并重启服务：payctl server start',
   'the disk of the database is full, so the service can neither store data nor start payments':
     '数据库磁盘已满，服务既不能保存数据，也不能发起支付',
-  'df -h, on the machine of the database': '在数据库所在机器上运行 df -h',
+  'On the machine of the database.': '在数据库所在机器上运行。',
   'none open': '没有未处理的异常',
   '{0} open': '{0} 个未处理',
   'none abnormal': '没有异常退款',
@@ -181,11 +185,12 @@ export const TEXTS: Readonly<Record<string, string>> = {
   '{0}; {1} of these requests have waited for more than 3 days': '{0}，其中 {1} 个已等待超过 3 天',
   'none overdue': '没有逾期未完结的订单',
   '{0} open for more than an hour after their expiry': '{0} 笔过期一小时后仍未完结',
-  'payctl explain {0}, then payctl order sync {1}': 'payctl explain {0}，然后 payctl order sync {1}',
+  'Then: payctl order sync {0}': '然后：payctl order sync {0}',
   '{0} or more': '至少 {0}',
   '{0}, every handler can be called': '{0} 个，处理地址均可调用',
   '{0}, disabled': '{0}，已停用',
-  'check Security.MasterKey, or payctl channel set {0}{1}': '检查 Security.MasterKey，或 payctl channel set {0}{1}',
+  'check Security.MasterKey, or enter the secrets again: payctl channel set {0}{1}':
+    '检查 Security.MasterKey，或重新录入密钥：payctl channel set {0}{1}',
   'accepts no orders: mode is {0}, which requires Debug = true': '不接受订单：环境为 {0}，须设置 Debug = true',
   'accepts no orders: mode is simulator, which requires Debug, or Simulator.Url in staging':
     '不接受订单：环境为 simulator，须打开 Debug，或在 staging 环境中设置 Simulator.Url',
@@ -194,8 +199,8 @@ export const TEXTS: Readonly<Record<string, string>> = {
     '渠道没有响应，但原因不在配置；请检查服务器的网络：{0}',
   'the test request was refused': '测试请求被拒绝',
   '{0} {1}… is not trusted, so nothing is verified with it': '{0} {1}… 未受信任，不会用于验签',
-  'compare the fingerprint: payctl cert trust {0}{1}, or payctl cert delete {2}':
-    '核对指纹后运行 payctl cert trust {0}{1}，或 payctl cert delete {2}',
+  'compare the fingerprint, then trust it: payctl cert trust {0}{1}': '核对指纹后设为可信：payctl cert trust {0}{1}',
+  'or delete it: payctl cert delete {0}': '或删除：payctl cert delete {0}',
   '{0}: {1} refused ({2}), the last one at {3}: {4}': '{0}：拒收 {1} 条（{2}），最近一条在 {3}：{4}',
   '{0}, none expires within {1} days': '{0} 个，{1} 天内均不会过期',
   'none waits': '没有积压',
@@ -215,8 +220,7 @@ export const TEXTS: Readonly<Record<string, string>> = {
   'required of every administrator': '所有管理员均须使用',
   '1 of {0} administrators has none, and none is required': '{0} 名管理员中有 1 名未启用，且未强制要求',
   '{0} of {1} administrators have none, and none is required': '{1} 名管理员中有 {0} 名未启用，且未强制要求',
-  'payctl second-factor enable, then set Admin.RequireSecondFactor = true':
-    '运行 payctl second-factor enable，然后设置 Admin.RequireSecondFactor = true',
+  'Then set Admin.RequireSecondFactor = true.': '然后设置 Admin.RequireSecondFactor = true。',
   'all arrive': '全部送达',
   '{0}: {1} deliveries failed and are retried, {2} were given up within a day ({3})':
     '{0}：{1} 次投递失败并在重试，一天内放弃 {2} 次（{3}）',
@@ -232,8 +236,9 @@ export const TEXTS: Readonly<Record<string, string>> = {
     '服务无法调用处理地址，已付费的调用会被退款：地址不是 https',
   'the service cannot call the handler, so it refunds paid calls: its URL leads to a private address or is invalid':
     '服务无法调用处理地址，已付费的调用会被退款：地址是内网地址或无效',
-  '{0}, or payctl product disable {1}{2}': '{0}，或 payctl product disable {1}{2}',
-  '{0}, or allow its network: Webhook.AllowedNetworks': '{0}，或在 Webhook.AllowedNetworks 中放行其网络',
+  'Or stop its sale: payctl product disable {0}{1}': '或停止销售：payctl product disable {0}{1}',
+  'Or allow its network with Webhook.AllowedNetworks.': '或在 Webhook.AllowedNetworks 中放行其网络。',
+  'Or one of these channels: {0}.': '或其他渠道：{0}。',
   '{0} has expired': '{0} 已过期',
   '{0} expires in {1} days': '{0} 将在 {1} 天后过期',
   '{0} {1} came with mode {2}': '{0} {1} 属于 {2} 环境',
@@ -257,7 +262,7 @@ export const TEXTS: Readonly<Record<string, string>> = {
     '移到磁盘上，例如 /etc/pay/secrets/{0}，并设置新路径',
   'no secrets in files': '没有存放密钥的文件',
   '{0}, not accessible to other users': '{0} 个，其他用户无法访问',
-  'payctl doctor, or stop the server first': '运行 payctl doctor，或先停止服务',
+  'With --offline, stop the service first.': '加 --offline 时，请先停止服务。',
   'check Database.Url': '检查 Database.Url',
   valid: '有效',
   'the database is empty': '数据库是空的',
@@ -268,8 +273,13 @@ export const TEXTS: Readonly<Record<string, string>> = {
   '{0} encrypted records need the key {1}': '{0} 条加密记录需要密钥 {1}',
   'add the key {0} to Security.MasterKey after the newest key': '把密钥 {0} 加到 Security.MasterKey 的最新密钥之后',
   '{0} is damaged or was tampered with': '{0} 已损坏或被篡改',
-  'store the record again: payctl channel set, payctl cert upload':
-    '重新保存该记录：payctl channel set、payctl cert upload',
+  'store the record again with payctl channel set or payctl cert upload':
+    '用 payctl channel set 或 payctl cert upload 重新保存该记录',
+  'the wrong key: it decrypts 0 of {0} encrypted records of this database':
+    '密钥不对：本数据库的 {0} 条加密记录都无法解密（0/{0}）',
+  'set Security.MasterKey to the key of this database, which is {0}':
+    '将 Security.MasterKey 设为本数据库的主密钥，其 ID 为 {0}',
+  'set Security.MasterKey to the key of this database': '将 Security.MasterKey 设为本数据库的主密钥',
   '{0} records are encrypted with an older key': '{0} 条记录仍用旧密钥加密',
   'decrypts all {0} records': '可以解密全部 {0} 条记录',
   'on, for this machine only': '已打开，仅供本机使用',

@@ -1,14 +1,20 @@
 import { PAY_WAYS } from '../server/domain.ts';
 import type { Context } from './context.ts';
-import { ENGLISH, type Speech, type Text, coded, english, textIn } from './language.ts';
+import { command, repeatTarget } from './hints.ts';
+import { ENGLISH, type Speech, type Text, coded, english, say, textIn } from './language.ts';
 import { type Look, type Style, padTo, wrap } from './terminal-text.ts';
 import { type View, visible, widest } from './values.ts';
 
 const [first, ...others] = PAY_WAYS;
 
-export const SET_A_CHANNEL = `payctl channel set ${first} (or ${others.join(', ')})`;
+/** The command that sets a channel, and the names of the other channels. */
+export const SET_A_CHANNEL = [`payctl channel set ${first}`, others.join(', ')] as const;
 
-/** The result of one check. `fix` is a command that repairs the cause, or null. */
+const [line, names] = SET_A_CHANNEL;
+
+export const NO_CHANNEL: Text = command(line, say`Or one of these channels: ${names}.`);
+
+/** The result of one check. `fix` is advice or a command that repairs the cause (see hints.ts), or null. */
 export interface Finding {
   check: string;
   status: 'ok' | 'degraded' | 'failed';
@@ -33,11 +39,10 @@ const COLUMNS: View['columns'] = [
  * Prints check results, drawn on a terminal and otherwise as rows. `-o name` prints the noun and the name of each
  * check.
  */
-export async function printFindings(
-  { print, terminal: { out }, flags }: Context,
-  findings: readonly Finding[],
-  noun: string,
-): Promise<void> {
+export async function printFindings(context: Context, found: readonly Finding[], noun: string): Promise<void> {
+  const { print, terminal, flags } = context;
+  const { out } = terminal;
+  const findings = atTarget(found, context);
   if (print.format === 'table' && !print.fields && flags.quiet !== true)
     return out.write(drawFindings(findings, out, await print.speech()));
   const rows = findings.map(({ detail, fix, ...finding }) => ({
@@ -46,6 +51,15 @@ export async function printFindings(
     fix: fix === null ? null : english(fix),
   }));
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
+}
+
+/** The findings, with --server or -C of this run in their commands. */
+export function atTarget(findings: readonly Finding[], { flags, run }: Pick<Context, 'flags' | 'run'>): Finding[] {
+  return findings.map((finding) => {
+    const { fix } = finding;
+    if (fix === null) return finding;
+    return { ...finding, fix: { in: (speech) => repeatTarget(textIn(fix, speech), flags, run.target) } };
+  });
 }
 
 /** Draws each check, and on the next line the command that repairs the cause. That command is never shortened. */
@@ -67,9 +81,13 @@ export function drawFindings(
       return [
         `${style(look, padTo(markOf(mark), marks))}  ${padTo(nameOf(finding), names)}  ${first}`,
         ...rest.map((line) => indent + line),
-        ...(fix === null ? [] : [`${indent}${style('cyan', visible(textIn(fix, speech)))}`]),
+        ...(fix === null ? [] : fixLines(textIn(fix, speech)).map((text) => `${indent}${style('cyan', text)}`)),
       ];
     })
     .map((line) => `${line}\n`)
     .join('');
+}
+
+function fixLines(fix: string): string[] {
+  return fix.split('\n').map(visible);
 }

@@ -2,10 +2,12 @@ import { type Command, CommanderError } from 'commander';
 import { nouns } from './commands/index.ts';
 import { type Context, type ContextOf, type GlobalFlags, type Overrides, createContext } from './context.ts';
 import { CliError, EXIT, SECRET_LOST, UsageError, codeOf } from './errors.ts';
+import { repeatTarget } from './hints.ts';
 import { ENGLISH, type Speech, chooseLanguage, say, textIn } from './language.ts';
 import { FORMATS, type Format } from './output.ts';
 import { buildProgram, commandPath } from './program.ts';
 import { type Streams, type Terminal, createTerminal } from './terminal.ts';
+import { displayWidth } from './terminal-text.ts';
 import { visible } from './values.ts';
 import { OutputLost, writeFault } from './whole-write.ts';
 
@@ -46,7 +48,7 @@ async function run(argv: readonly string[], { out }: Terminal, opened: Opened, c
 async function fail(failure: unknown, terminal: Terminal, argv: readonly string[], opened: Opened): Promise<number> {
   const isLost = failure instanceof OutputLost || (failure instanceof CliError && failure.code === SECRET_LOST);
   if (terminal.out.closed && !isLost) return EXIT.done;
-  const error = failure instanceof CommanderError ? fromParser(failure, argv, opened.program) : failure;
+  const error = failure instanceof CommanderError ? await fromParser(failure, argv, opened.program, terminal) : failure;
   if (failure instanceof CommanderError && failure.code === 'commander.help')
     await showHelpOnStderr(terminal, argv, opened.program);
   const target = opened.context?.run.target;
@@ -54,7 +56,10 @@ async function fail(failure: unknown, terminal: Terminal, argv: readonly string[
   const done = opened.context?.run.completedChange;
   return report(
     terminal,
-    withList(error instanceof OutputLost ? outputLostError(error, done) : error, argv, opened.program),
+    atTarget(
+      withList(error instanceof OutputLost ? outputLostError(error, done) : error, argv, opened.program),
+      opened.context,
+    ),
     {
       json: wantsJson(argv, terminal.env),
       speech: (await opened.context?.print.speech()) ?? ENGLISH,
@@ -97,7 +102,7 @@ function refuseUnverified({ env }: Streams): void {
   if (env['NODE_TLS_REJECT_UNAUTHORIZED'] !== '0') return;
   throw new UsageError(
     'payctl refuses NODE_TLS_REJECT_UNAUTHORIZED=0, because no server certificate would be verified.',
-    'unset the variable; NODE_EXTRA_CA_CERTS=<file> adds a CA of your own',
+    'unset the variable; NODE_EXTRA_CA_CERTS=FILE adds a CA of your own',
   );
 }
 
@@ -130,13 +135,24 @@ function readTimeout(text: string | undefined): number | undefined {
   return Number(text);
 }
 
-function fromParser(error: CommanderError, argv: readonly string[], program: Command | undefined): UsageError {
+async function fromParser(
+  error: CommanderError,
+  argv: readonly string[],
+  program: Command | undefined,
+  { out }: Terminal,
+): Promise<UsageError> {
   const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
   const command = program && deepest(program, argv);
   const path = command ? commandPath(command) : 'payctl';
   if (error.code === 'commander.help')
     return new UsageError(`${path} requires a verb.`, `${path} --help`, 'verb_missing');
   const guess = /\(Did you mean (.+)\?\)/.exec(rest.join(' '))?.[1];
+  const unknown = error.code === 'commander.unknownCommand' ? /'(.*)'/.exec(first)?.[1] : undefined;
+  if (command && unknown !== undefined) {
+    const { suggestLine } = await import('./suggestions.ts');
+    const line = await suggestLine(argv, { command, unknown, guess: guess?.replace(/^one of ([^,]+),.*/, '$1') }, out);
+    return new UsageError(sentence(first), line ? `did you mean: ${line}` : `${path} --help`, 'usage');
+  }
   return new UsageError(`${sentence(first)}`, guess ? `did you mean ${guess}?` : `${path} --help`, 'usage');
 }
 
@@ -169,6 +185,12 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
   );
   if (!noun?.commands.some((verb) => verb.name() === 'list')) return error;
   const hint = `payctl ${noun.name()} list`;
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
+}
+
+function atTarget(error: unknown, context: Context | undefined): unknown {
+  if (!(error instanceof CliError) || !error.options.hint || !context) return error;
+  const hint = repeatTarget(error.options.hint, context.flags, context.run.target);
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
@@ -225,8 +247,15 @@ function errorLines(
     `${mark}${gap}${error.message.split('\n').map(visible).join('\n')}`,
     ...fields.map((field) => `  ${style('bold', visible(field.pointer || '/'))}  ${visible(field.detail)}`),
     ...(known.length > 0 && error.exitCode !== EXIT.cancelled ? [`  ${style('dim', known.join('  ·  '))}`] : []),
-    ...(hint ? [`  ${style('cyan', textIn(say`next:`, speech))}${gap}${visible(hint)}`] : []),
+    ...(hint ? hintLines(hint, textIn(say`next:`, speech), gap, style) : []),
   ];
+}
+
+/** The command or advice stands in the first line; a sentence about a command in the next one. */
+function hintLines(hint: string, mark: string, gap: string, style: Terminal['err']['style']): string[] {
+  const indent = ' '.repeat(displayWidth(`  ${mark}${gap}`));
+  const [first = '', ...more] = hint.split('\n').map(visible);
+  return [`  ${style('cyan', mark)}${gap}${first}`, ...more.map((line) => indent + line)];
 }
 
 /** A programming error keeps its message, but the stack is dropped. */

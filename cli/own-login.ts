@@ -120,7 +120,7 @@ export function createOwnLogin(parts: Parts): OwnLogin {
       const { changeFlags = {} } = parts.run;
       const file = changeFlags.ownPasswordFile ?? changeFlags.passwordFile;
       const flag = changeFlags.passwordFlag ?? '--password-file';
-      const hint = `repeat the command with ${flag} F; or ${loginCommand(place)}, then repeat it within five minutes`;
+      const hint = `${loginCommand(place)}\nThen repeat the command within five minutes; or repeat it now with ${flag} FILE.`;
       if (!file && !prompts.possible) throw new CliError(code, exitCode, message, { ...options, hint });
       const password = file
         ? await readSecretFile(terminal, file)

@@ -141,7 +141,8 @@ export function guessLabel(origin: string): Label {
   return isThisMachine(origin) ? 'dev' : 'prod';
 }
 
-function isThisMachine(origin: string): boolean {
+/** Whether an origin is an address of this machine. */
+export function isThisMachine(origin: string): boolean {
   const host = new URL(origin).hostname;
   return host === 'localhost' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }

@@ -44,7 +44,7 @@ async function runCreate(context: Context, options: CreateFlags): Promise<void> 
   } finally {
     await sink.discard();
   }
-  await print.done('Next: payctl pay, or POST /oauth/token with these credentials');
+  await print.done('Next: POST /oauth/token with these credentials, or test a payment: payctl pay');
 }
 
 async function askMissing({ prompts, api }: Context, body: Row): Promise<Row> {

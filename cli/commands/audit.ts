@@ -173,9 +173,9 @@ function examplesIn(proof: Row): Row[] {
 function hintFor(proof: Row, kept: KeptTip | undefined): string {
   const [first] = examplesIn(proof);
   if (first && first['detail'] === 'tip_missing' && first['id'] === kept?.tip)
-    return 'after a restore from an older backup, payctl audit --forget-tip; otherwise lines were cut off the log';
+    return 'lines were cut off the log, unless an older backup was restored; only then: payctl audit --forget-tip';
   if (first && first['detail'] === 'lines_lost')
-    return `after a restore or failover that lost log lines, payctl audit --accept-until ${plain(first['id'])}; otherwise lines were cut off the log`;
+    return `lines were cut off the log, unless a restore or failover lost them; only then: payctl audit --accept-until ${plain(first['id'])}`;
   const order = examplesIn(proof)
     .map(({ id }) => plain(id))
     .find((id) => /^[PX]\d{14}[0-9A-Z]{10}$/.test(id));

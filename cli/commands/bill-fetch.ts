@@ -176,7 +176,7 @@ export const ADVICE: Readonly<Record<string, Text>> = {
   wrong_charset: UNCHANGED_FILE,
   wrong_columns: say`download the bill of all transactions, in its standard form`,
   wrong_cell: UNCHANGED_FILE,
-  wrong_account: say`check --account and --project: the file belongs to another account; payctl channel list`,
+  wrong_account: say`check --account and --project: the file belongs to another account. The accounts: payctl channel list`,
   wrong_day: say`check --date: the file is the bill of another day`,
   wrong_hash: say`download the file again: its hash does not match`,
   empty_bill: say`nothing to do if the channel really has no payments of that day; otherwise ask its support why: the lines that it gave before still count`,
@@ -274,7 +274,7 @@ function again(bill: Row): Text {
 }
 
 function importLine(bill: Row): string {
-  return `payctl bill import <file> --pay-way ${String(bill['payWay'])} --date ${String(bill['day'])}`;
+  return `payctl bill import FILE --pay-way ${String(bill['payWay'])} --date ${String(bill['day'])}`;
 }
 
 interface WaitFlags {

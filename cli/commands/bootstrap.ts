@@ -154,7 +154,7 @@ async function runAdmin(context: Context, flags: AdminFlags): Promise<void> {
           'already_bootstrapped',
           EXIT.conflict,
           'An administrator exists already; nothing was changed.',
-          { hint: 'payctl login, or payctl admin reset-password NAME --offline' },
+          { hint: 'payctl login\nIf the password is lost: payctl admin reset-password NAME --offline' },
         );
       const named = await merchantName(context, offline, flags);
       if (flags.dryRun) return print.item({ dryRun: true, username, role: 'admin', ...named }, ADMIN);
@@ -218,7 +218,9 @@ async function createAdmin(
   context.run.completedChange = `create administrator ${username}`;
   const again = `payctl admin reset-password ${username} --offline`;
   await (sink ? sink.deliver({ ...row, password }, ADMIN, again) : print.item(row, ADMIN));
-  await print.done(`Created administrator ${username}. Next: payctl server start, then payctl login -u ${username}`);
+  await print.done(
+    `Created administrator ${username}. Next: start the service, then log in: payctl login -u ${username}`,
+  );
 }
 
 type AppFlags = Row & OfflineFlags & { secretFile?: string; ifNone?: boolean; dryRun?: boolean };
@@ -269,7 +271,9 @@ async function runApp(context: Context, flags: AppFlags): Promise<void> {
         const row = { ...(await offline.createApp({ ...input, actor: actor() })), changed: true };
         context.run.completedChange = `create app ${input.name}`;
         await sink.deliver(row, APP, `payctl app rotate-secret ${row.client_id}`);
-        await print.done('Next: payctl server start, then POST /oauth/token with these credentials');
+        await print.done(
+          'Next: POST /oauth/token with these credentials, as soon as the service runs: payctl server start',
+        );
       });
     } finally {
       await sink?.discard();

@@ -3,7 +3,7 @@ import { CHANNEL_LIST } from '../../server/domain.ts';
 import { addAction, addToggle } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
-import { type Finding, drawFindings } from '../findings.ts';
+import { type Finding, atTarget, drawFindings } from '../findings.ts';
 import { examples } from '../options.ts';
 import { type RowFlags, printList, projectFlag, projectQuery, rowPath } from '../resource.ts';
 import type { Change } from '../safety.ts';
@@ -32,14 +32,13 @@ const CHECK_LINES: View = {
   columns: ['about', 'name', 'status', 'field', 'code', 'message', 'supportId'].map((field) => ({ field })),
 };
 
-async function printChecks(
-  { print, terminal }: Pick<Context, 'print' | 'terminal'>,
-  payWay: string,
-  checks: readonly Row[],
-  inProject: string,
-): Promise<void> {
+async function printChecks(context: Context, payWay: string, checks: readonly Row[], inProject: string): Promise<void> {
+  const { print, terminal } = context;
   if (print.format === 'table') {
-    const findings = checks.map((check) => findingOf(payWay, check, inProject));
+    const findings = atTarget(
+      checks.map((check) => findingOf(payWay, check, inProject)),
+      context,
+    );
     return terminal.out.write(drawFindings(findings, terminal.out));
   }
   await print.list(checks, CHECK_LINES);

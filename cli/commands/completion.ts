@@ -310,9 +310,9 @@ export function define(command: Command, context: ContextOf, tree: DescribedTree
     .addArgument(new Argument('<shell>', 'shell').choices(SHELLS));
   examples(
     command,
-    'payctl completion bash > ~/.local/share/bash-completion/completions/payctl',
+    'mkdir -p ~/.local/share/bash-completion/completions && payctl completion bash > ~/.local/share/bash-completion/completions/payctl',
     'payctl completion zsh > "${fpath[1]}/_payctl"',
-    'payctl completion fish > ~/.config/fish/completions/payctl.fish',
+    'mkdir -p ~/.config/fish/completions && payctl completion fish > ~/.config/fish/completions/payctl.fish',
   ).action((shell: Shell) => run(context(), shell, tree));
 }
 

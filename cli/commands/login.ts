@@ -177,7 +177,7 @@ async function refuseOtherKind({ sessions }: Context, place: Place, clientId: st
   const kind = old.app ? `application ${old.username}` : `administrator ${old.username}`;
   throw new UsageError(
     `Context "${place.name}" has the login of the ${kind}.`,
-    `choose another name with -C, or run payctl logout -C ${place.name} first`,
+    `choose another name with -C, or first end that login: payctl logout -C ${place.name}`,
     'context_of_another_login',
   );
 }

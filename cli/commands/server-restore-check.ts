@@ -11,7 +11,7 @@ import { withSpinner } from '../terminal.ts';
 import { relativeTime } from '../values.ts';
 import { type AuditKnowledgeFlags, auditKnowledgeFlags } from './audit.ts';
 import { degraded, failed, ok } from './doctor/finding.ts';
-import { seals } from './doctor/offline.ts';
+import { seals, wrongKey } from './doctor/offline.ts';
 
 interface Surroundings {
   now: Date;
@@ -21,7 +21,7 @@ interface Surroundings {
 
 function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
   return [
-    ...seals(facts),
+    ...(isWrongKey(facts) ? [wrongKey(facts.encrypted.total)] : seals(facts)),
     auditLog(facts, tip),
     ...ledger(facts),
     ...sequences(facts),
@@ -35,10 +35,16 @@ function judge(facts: RestoredFacts, { now, tip }: Surroundings): Finding[] {
 const AUDIT = 'audit-log';
 
 const AUDIT_FIXES: Readonly<Record<string, string>> = {
-  key_unknown: 'add the former key to Security.MasterKey',
+  key_unknown: 'set Security.MasterKey to the key of this database, followed by its former keys',
   lines_lost: 'if an earlier restore or failover lost lines, give the id of that line with --accept-until',
   first_missing: 'use another backup: the log was emptied',
 };
+
+/** Without encrypted records, the first line of the audit log shows whether the key is the one of the database. */
+function isWrongKey({ encrypted: { total }, proofs, auditLog: { lines } }: RestoredFacts): boolean {
+  const [first] = proofs.find(({ check }) => check === AUDIT)?.examples ?? [];
+  return total === 0 && lines === 0 && first?.detail === 'key_unknown';
+}
 
 function auditLog({ proofs, auditLog: { lines, tip: found } }: RestoredFacts, tip: string | undefined): Finding {
   const [first] = proofs.find(({ check }) => check === AUDIT)?.examples ?? [];

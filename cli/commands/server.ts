@@ -23,6 +23,7 @@ import { defineRestoreCheck } from './server-restore-check.ts';
 /** The text that is printed when the service is ready: addresses, database and the next command. */
 export function bannerOf(facts: ReadyFacts, style: Style): string {
   const { version, debug, explorer, simulator, metrics, workers } = facts;
+  const next = NEXT[facts.lacks ?? 'nothing'];
   const rows: [string, string | null][] = [
     ['API', apiOf(facts)],
     ['Explorer', explorer],
@@ -31,7 +32,9 @@ export function bannerOf(facts: ReadyFacts, style: Style): string {
     ['Database', databaseOf(facts)],
     ['Workers', workers === undefined ? null : String(workers)],
     ['Debug', debug ? style('yellow', 'on: the secrets of the test applications are public') : null],
-    ['Next', style('cyan', NEXT[facts.lacks ?? 'nothing']) + (mustStop(facts) ? ' (stop the service first)' : '')],
+    ['Next', style('cyan', next.command)],
+    ['', next.more ?? null],
+    ['', mustStop(facts) ? 'Stop the service first.' : null],
     ['Stop', 'Ctrl-C'],
   ];
   const lines = rows.flatMap(([name, value]) =>
@@ -40,11 +43,11 @@ export function bannerOf(facts: ReadyFacts, style: Style): string {
   return ['', `  ${style('bold', 'Unified payment service')} ${version}`, '', ...lines, '', ''].join('\n');
 }
 
-const NEXT = {
-  administrator: 'payctl bootstrap admin -u admin',
-  channel: SET_A_CHANNEL,
-  nothing: 'payctl status, payctl doctor',
-} as const;
+const NEXT: Readonly<Record<NonNullable<ReadyFacts['lacks']> | 'nothing', { command: string; more?: string }>> = {
+  administrator: { command: 'payctl bootstrap admin -u admin' },
+  channel: { command: SET_A_CHANNEL[0], more: `Or one of these channels: ${SET_A_CHANNEL[1]}.` },
+  nothing: { command: 'payctl doctor' },
+};
 
 /** Only one process can open an embedded database, so the service must stop before an administrator is created. */
 function mustStop(facts: ReadyFacts): boolean {

@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT } from '../errors.ts';
+import { startService } from '../hints.ts';
+import { english } from '../language.ts';
 import { examples } from '../options.ts';
 import type { Row, View } from '../values.ts';
 import { watch, watchFlags, type WatchFlags } from '../watch.ts';
@@ -43,7 +45,7 @@ async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
   const down = rows.filter((row) => row['status'] === 'down');
   if (!reached)
     throw new CliError('unreachable', EXIT.tryAgain, String(rows[0]?.['detail']), {
-      hint: 'payctl server start, or check --server',
+      hint: english(startService(await context.target())),
     });
   if (down.length > 0)
     throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);

@@ -46,7 +46,7 @@ export async function listenAs<T>(
 
 function faultOf(key: string, address: string, error: unknown): CannotListen | undefined {
   const { code } = error as NodeJS.ErrnoException;
-  const change = `change ${key}`;
+  const change = `change ${key} (PAY_${key.replace('.', '_').toUpperCase()})`;
   if (code === 'EADDRINUSE')
     return new CannotListen(
       'address_in_use',

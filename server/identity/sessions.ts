@@ -34,7 +34,7 @@ class NotBootstrapped extends Unavailable {
     super('not_bootstrapped', 'No administrator exists yet.', {
       retryAfter: 60,
       retryable: false,
-      hint: 'Run payctl bootstrap admin. If the database is embedded, stop the server before the command and start it again afterwards.',
+      hint: 'If the database is embedded, stop the server first, and start it again afterwards. Create the first administrator: payctl bootstrap admin',
     });
   }
 }

@@ -141,7 +141,7 @@ test('the --password-file of a new account does not confirm the change', async (
   const { place, sent } = await askingPlace(t);
   const { code, stderr } = await place.payctl(CREATE);
   t.is(code, 5);
-  t.regex(stderr, /repeat the command with --own-password-file F; or payctl login -C dev/);
+  t.regex(stderr, /next: payctl login -C dev\n {8}Then .* repeat it now with --own-password-file FILE\./);
   t.deepEqual(sent(), ['POST /api/v1/admins']);
 });
 
@@ -159,6 +159,6 @@ test('a script receives a hint to log in less than five minutes before the chang
   t.is(code, 5);
   const error = JSON.parse(stderr).error;
   t.like(error, { code: 'password_confirmation_required' });
-  t.regex(error.hint, /payctl login -C dev.*five minutes/);
+  t.regex(error.hint, /^payctl login -C dev\nThen .*five minutes/);
   t.deepEqual(sent(), ['POST /api/v1/admins']);
 });

@@ -99,7 +99,7 @@ const FAULTS: readonly Planted[] = [
     found: {
       check: 'master key',
       status: 'failed',
-      detail: /^\d+ encrypted records need the key [0-9a-f]{8}$/,
+      detail: /^the wrong key: it decrypts 0 of [1-9]\d* encrypted records of this database$/,
       fix: /Security\.MasterKey/,
     },
   },
@@ -205,7 +205,7 @@ const FAULTS: readonly Planted[] = [
       check: 'second factors',
       status: 'degraded',
       detail: /^1 of 1 administrators has none, and none is required$/,
-      fix: /^payctl second-factor enable, then set Admin\.RequireSecondFactor = true$/,
+      fix: /^payctl second-factor enable\nThen set Admin\.RequireSecondFactor = true\.$/,
     },
   },
   {

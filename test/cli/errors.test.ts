@@ -1,5 +1,6 @@
 import test from 'ava';
-import { makePlace, runPayctl, scripted } from './payctl.ts';
+import { type Place, makePlace, runPayctl, scripted } from './payctl.ts';
+import { sourcesIn } from '../house/sources.ts';
 import { problem } from './fakes/api.ts';
 
 const STATUSES: [number, string, number][] = [
@@ -186,4 +187,118 @@ test('cancelling is exit 130', async (t) => {
   );
   t.is(code, 130);
   t.regex(stderr, /stays open/);
+});
+
+/** The credentials of an application, which come with the name of their server. */
+const merchant = ({ api }: Place) => ({
+  PAYCTL_CLIENT_ID: 'app_1',
+  PAYCTL_CLIENT_SECRET: 'pays_0123456789abcdef0123456789abcdef',
+  PAYCTL_SERVER: api.url,
+});
+
+const CHANNEL = { channel: { payWay: 'alipay', code: 'ACQ.NO_CONTRACT', message: 'The merchant has no contract.' } };
+
+test('a refusal of the channel is printed once, and its hint names the channel', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const refused = () =>
+    problem(422, 'channel_refused', 'Refused by the channel: The merchant has no contract.', CHANNEL);
+  place.api.on('POST /api/v1/console/payment/pay', refused);
+  place.api.on('POST /api/v2/payment/pay', refused);
+  const line = 'pay --subject Tea --amount 1 --pay-way alipay'.split(' ');
+  const { stderr } = await place.payctl(line);
+  t.regex(stderr, /^error: Refused by the channel: The merchant has no contract\. \(alipay ACQ\.NO_CONTRACT\)$/m);
+  t.regex(stderr, /^ {2}next: payctl channel test alipay$/m);
+  const other = await place.payctl(line, { env: merchant(place) });
+  t.regex(other.stderr, /^ {2}next: an administrator of the service can test the channel$/m);
+});
+
+const FILLED: readonly [line: string, route: string, code: string, hint: string][] = [
+  ['refund create P1 --amount 1 -y', 'POST /api/v1/orders/P1/refunds', 'order_not_paid', 'payctl order get P1'],
+  ['refund create P1 --amount 1 -y', 'POST /api/v1/orders/P1/refunds', 'refund_in_progress', 'payctl order get P1'],
+  [
+    'refund create P1 --amount 1 -y',
+    'POST /api/v1/orders/P1/refunds',
+    'refunds_blocked',
+    'payctl exception list --order P1',
+  ],
+  ['order close P1 -y', 'POST /api/v1/orders/P1/close', 'order_already_paid', 'payctl refund create P1'],
+  [
+    'pay --subject Tea --amount 1 --pay-way alipay --user-id u1',
+    'POST /api/v1/console/payment/pay',
+    'user_blocked',
+    'payctl user enable u1',
+  ],
+];
+
+for (const [line, route, code, hint] of FILLED)
+  test(`the hint after ${code} can be pasted: ${hint}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    place.api.on(route, () => problem(409, code, 'Words.'));
+    const { stderr } = await place.payctl([...line.split(' '), '--json']);
+    t.is((JSON.parse(stderr) as { error: { hint: string } }).error.hint, hint, stderr);
+  });
+
+test('a hint repeats the server or the context of the run', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const nextOf = async (line: string, options = {}): Promise<string | undefined> =>
+    /^ {2}next: (.*)$/m.exec((await place.payctl(line.split(' '), options)).stderr)?.[1];
+  place.api.on('GET /api/v1/orders/P9', () => problem(404, 'not_found', 'There is no such order.'));
+  const { url } = place.api;
+  t.is(await nextOf('order get P9'), 'payctl order list');
+  t.is(await nextOf(`--server ${url} order get P9`), `payctl order list --server ${url}`);
+  t.is(await nextOf('-C dev order get P9'), 'payctl order list -C dev');
+  t.is(
+    await nextOf(`admin list --server ${url}`, { env: merchant(place) }),
+    `unset PAYCTL_CLIENT_ID && payctl login -u alice --server ${url}`,
+  );
+  const gone = 'http://127.0.0.1:9';
+  t.is(
+    await nextOf(`login --server ${gone} -u alice --password-stdin`, { stdin: 'secret' }),
+    `payctl status --server ${gone}`,
+  );
+  t.is(await nextOf(`status --server ${gone}`), 'payctl server start', 'a command that talks to no server');
+});
+
+test('a service that does not run: the command stands alone, and the sentence below it depends on the server', async (t) => {
+  const here = await runPayctl(['status', '--server', 'http://127.0.0.1:9']);
+  t.regex(
+    here.stderr,
+    /^ {2}next: payctl server start\n {8}The quick start of the README starts it with PAY_DEBUG=true npm start/m,
+  );
+  const { stderr } = await runPayctl(['status', '--server', 'http://pay.invalid', '--json']);
+  const { hint } = (JSON.parse(stderr) as { error: { hint: string } }).error;
+  t.regex(hint, /^payctl server start\nOn the machine of the service\. If http:\/\/pay\.invalid is the wrong address/);
+});
+
+const MEANT: readonly [line: string, hint: string][] = [
+  ['ordr list', 'did you mean: payctl order list'],
+  ['webhook test app_1', 'did you mean: payctl app webhook test app_1'],
+  ['webhooks', 'did you mean: payctl app webhook'],
+  ['order show P1', 'did you mean: payctl order get P1'],
+  ['refund P202611210558007K2MQX9WBT', 'did you mean: payctl refund get P202611210558007K2MQX9WBT'],
+  ['order creat', 'payctl order --help'],
+  ['app webhook show app_1 -o json', 'did you mean: payctl app webhook get app_1 -o json'],
+  ['order show $(id)', 'payctl order --help'],
+];
+
+for (const [line, hint] of MEANT)
+  test(`an unknown command is answered with the one that was meant: ${line}`, async (t) => {
+    const { code, stderr } = await runPayctl([...line.split(' '), '--json']);
+    t.is(code, 2);
+    const said = (JSON.parse(stderr) as { error: { hint: string } }).error.hint;
+    t.is(said, hint.startsWith('did') ? `${hint} --json` : hint);
+  });
+
+test('no hint has angle brackets around a placeholder, or words after a command in its line', (t) => {
+  const hints = sourcesIn('cli')
+    .filter(({ path }) => path !== 'cli/help.ts')
+    .flatMap(({ path, text }) =>
+      [...text.matchAll(/['`](?:[^'`\n]*: )?(payctl [a-z-]+[^'`\n]*)['`]/g)].map(([, line = '']) => `${path}: ${line}`),
+    );
+  t.true(hints.length > 200);
+  const faulty = hints.filter((line) => /payctl [^']*(?:<[a-z]\w*>|, (?:or|then) | \(or |; )/.test(line));
+  t.deepEqual(faulty, []);
 });

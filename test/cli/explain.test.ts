@@ -178,3 +178,17 @@ test('explain shows refused notifications of the channel with their fix', async 
   t.true(stdout.includes('2 notifications of the channel were refused (unsigned)'), stdout);
   t.true(stdout.includes(refusedNotices.change));
 });
+
+test('explain prints each of two possible commands in a line of its own', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const [retry, resolve] = ['payctl refund retry R1', 'payctl refund resolve R1'];
+  for (const between of [', or ', '，或 ']) {
+    const body = { data: { ...EXPLANATION, fix: `${retry}${between}${resolve}` } };
+    place.api.on(`GET /api/v1/orders/${EXPLANATION.orderNo}/explain`, () => ({ body }));
+    place.api.on(`GET /api/v1/orders/${EXPLANATION.orderNo}/timeline`, () => ({ body: { data: TIMELINE } }));
+    const { stdout } = await place.payctl(['explain', String(EXPLANATION.orderNo)]);
+    const advised = stdout.split('\n').filter((line) => line.startsWith('do\t'));
+    t.deepEqual(advised, [`do\t${retry}`, `do\t${resolve}`]);
+  }
+});

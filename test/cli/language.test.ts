@@ -310,7 +310,7 @@ test('doctor reports in Chinese, with the same exit code and the same JSON', asy
   t.regex(stdout, /^警告 {2}时钟 +服务器与其数据库的时钟相差 7 秒$/m);
   t.regex(stdout, /^警告 {2}异常 +1 个未处理$/m);
   t.regex(stderr, /错误：\d+ 项检查中有 2 项未通过。$/m);
-  t.regex(stderr, /^ {2}下一步：在服务所在机器上运行 payctl doctor --offline$/m);
+  t.regex(stderr, /^ {2}下一步：payctl doctor --offline\n {10}在服务所在机器上运行。$/m);
   const unmarked = stdout
     .trimEnd()
     .split('\n')

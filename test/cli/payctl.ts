@@ -178,7 +178,7 @@ export async function onTerminals(cases: readonly TerminalCase[]): Promise<Termi
 
 /** Splits an example into words as a shell would, without redirections; returns the file of `<` as `input`. */
 export function splitWords(line: string): { words: string[]; input: string | undefined } {
-  const [, command = line, input] = /^(.*?)(?:\s+<\s*(\S+)|\s+>\s*\S.*)?$/.exec(line) ?? [];
+  const [, command = line, input] = /^(?:mkdir -p \S+ && )?(.*?)(?:\s+<\s*(\S+)|\s+>\s*\S.*)?$/.exec(line) ?? [];
   const words: string[] = [];
   for (const [, double, single, bare] of command.matchAll(/"([^"]*)"|'([^']*)'|((?:[^\s"']|"[^"]*")+)/g)) {
     words.push(double ?? single ?? (bare ?? '').replaceAll('"', ''));

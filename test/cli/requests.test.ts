@@ -402,6 +402,9 @@ const merchant = ({ api }: Place) => ({
 sendsRequests('', CASES, TOKEN, () => ({}));
 sendsRequests(' as a merchant', MERCHANT_CASES, 'merchant-token', merchant);
 
+const ASK_AN_ADMINISTRATOR =
+  'With the account of an administrator. A merchant without one asks an administrator of the service.';
+
 for (const command of leaves(program).filter((leaf) => loginOf(leaf) === 'administrator')) {
   const path = commandPath(command);
   test(`${path} refuses an application before any request or question`, async (t) => {
@@ -418,7 +421,7 @@ for (const command of leaves(program).filter((leaf) => loginOf(leaf) === 'admini
       error: {
         code: 'administrator_needed',
         message: "this command needs an administrator's login",
-        hint: 'unset PAYCTL_CLIENT_ID, then payctl login -u NAME',
+        hint: `unset PAYCTL_CLIENT_ID && payctl login\n${ASK_AN_ADMINISTRATOR}`,
       },
     });
     t.deepEqual(place.api.seen, []);

@@ -101,8 +101,16 @@ const stepsWith = (tip: string): Step[] => [
     name: 'a master key that is not configured',
     env: { PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') },
     found: [
-      ['master key', /^\d+ encrypted records need the key [0-9a-f]{8}$/, /Security\.MasterKey/],
-      ['audit log', /^the hash chain of the audit log breaks at line [0-9a-f]+: key_unknown$/, /former key/],
+      [
+        'master key',
+        /^the wrong key: it decrypts 0 of [1-9]\d* encrypted records/,
+        /the key of this database, which is [0-9a-f]{8}$/,
+      ],
+      [
+        'audit log',
+        /^the hash chain of the audit log breaks at line [0-9a-f]+: key_unknown$/,
+        /followed by its former keys/,
+      ],
     ],
   },
   {
@@ -276,6 +284,32 @@ test.serial(
     t.deepEqual(
       readdirSync(tmpdir()).filter((name) => name.startsWith('pay-restore-') && !before.includes(name)),
       [],
+    );
+
+    const wrong = await check(
+      t,
+      { PAY_SECURITY_MASTER_KEY: randomBytes(32).toString('base64') },
+      join(home, 'pay.tar.gz'),
+      '--secrets',
+      join(home, 'data/pglite-secrets'),
+    );
+    t.is(wrong.code, 1);
+    t.deepEqual(
+      sick(wrong)
+        .slice(0, 2)
+        .map(({ check: name, detail, fix }) => [name, detail, fix]),
+      [
+        [
+          'master key',
+          'the wrong key: it decrypts 0 of 0 encrypted records of this database',
+          'set Security.MasterKey to the key of this database',
+        ],
+        [
+          'audit log',
+          'the hash chain of the audit log breaks at line 1: key_unknown',
+          'set Security.MasterKey to the key of this database, followed by its former keys',
+        ],
+      ],
     );
 
     // As on a drill machine, where the secrets come from their own backup.

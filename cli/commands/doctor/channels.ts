@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
+import { command } from '../../hints.ts';
 import { coded, joined, say } from '../../language.ts';
 import { plain, type Row } from '../../values.ts';
 import {
@@ -51,7 +52,11 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (!enabled) return ok(name, say`disabled`);
   const fault = plain(row['fault']);
   if (fault)
-    return failed(name, fault, say`check Security.MasterKey, or payctl channel set ${payWay}${inProject(project)}`);
+    return failed(
+      name,
+      fault,
+      say`check Security.MasterKey, or enter the secrets again: payctl channel set ${payWay}${inProject(project)}`,
+    );
   if (row['configured'] === false)
     return degraded(
       name,
@@ -88,7 +93,10 @@ function waitingForTrust(row: Row): Finding[] {
     degraded(
       channelName(project, payWay),
       say`${plain(kind)} ${plain(fingerprint).slice(0, 16)}… is not trusted, so nothing is verified with it`,
-      say`compare the fingerprint: payctl cert trust ${plain(id)}${inProject(project)}, or payctl cert delete ${plain(id)}`,
+      command(
+        say`compare the fingerprint, then trust it: payctl cert trust ${plain(id)}${inProject(project)}`,
+        say`or delete it: payctl cert delete ${plain(id)}`,
+      ),
     ),
   );
 }

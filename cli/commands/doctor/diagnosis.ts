@@ -1,5 +1,6 @@
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
+import { command } from '../../hints.ts';
 import { say } from '../../language.ts';
 import type { Diagnosed } from '../../../server/offline/port.ts';
 import {
@@ -95,7 +96,7 @@ function factors({ required, administrators, without }: Diagnosed['secondFactors
     without === 1
       ? say`1 of ${administrators} administrators has none, and none is required`
       : say`${without} of ${administrators} administrators have none, and none is required`,
-    say`payctl second-factor enable, then set Admin.RequireSecondFactor = true`,
+    command('payctl second-factor enable', say`Then set Admin.RequireSecondFactor = true.`),
   );
 }
 

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { CliError, EXIT } from '../../errors.ts';
-import { type Finding, SET_A_CHANNEL } from '../../findings.ts';
+import { type Finding, NO_CHANNEL } from '../../findings.ts';
+import { command } from '../../hints.ts';
 import { type Text, joined, say } from '../../language.ts';
 import type { OtherModeKey } from '../../../server/db/queries/diagnosis.ts';
 import { plain, type Row } from '../../values.ts';
@@ -19,8 +20,8 @@ export function handlerFinding(code: string, fault: string, project: string): Fi
       ? say`the service cannot call the handler, so it refunds paid calls: its URL does not use https`
       : say`the service cannot call the handler, so it refunds paid calls: its URL leads to a private address or is invalid`,
     isPlain
-      ? say`${update}, or payctl product disable ${code}${inProject(project)}`
-      : say`${update}, or allow its network: Webhook.AllowedNetworks`,
+      ? command(update, say`Or stop its sale: payctl product disable ${code}${inProject(project)}`)
+      : command(update, say`Or allow its network with Webhook.AllowedNetworks.`),
   );
 }
 
@@ -162,7 +163,7 @@ export function noticesArrive(publicUrl: string, channels: readonly string[]): F
 /** A failed check for a service without an enabled channel. */
 export function nothingConfigured(enabled: number): Finding[] {
   if (enabled > 0) return [];
-  return [failed('channels', say`no channel is configured and enabled, so no payment is possible`, SET_A_CHANNEL)];
+  return [failed('channels', say`no channel is configured and enabled, so no payment is possible`, NO_CHANNEL)];
 }
 
 /** Warns from 5 s of clock difference. From 60 s the check fails, because signatures are valid only for minutes. */

@@ -4,6 +4,7 @@ import type { Answer } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { printFindings } from '../../findings.ts';
+import { command as commandWith, startService } from '../../hints.ts';
 import { type Text, say, textIn } from '../../language.ts';
 import { type OfflineFlags, offlineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
@@ -41,10 +42,10 @@ async function checkSettings({ sessions: { folder } }: Context): Promise<Finding
 }
 
 async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
-  const { server, label } = await target();
+  const place = await target();
+  const { server, label } = place;
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
-  if (answer instanceof CliError)
-    return [failed('service', answer.message, HINTS[answer.code] ?? 'payctl server start')];
+  if (answer instanceof CliError) return [failed('service', answer.message, HINTS[answer.code] ?? startService(place))];
   const database = await attempt(() => api.call({ method: 'GET', path: '/health/db', anonymous: true }));
   const isPlain = server.startsWith('http://');
   return [
@@ -54,7 +55,11 @@ async function checkService({ api, target, terminal }: Context): Promise<Finding
       : ok('encryption', isPlain ? say`not needed on this machine` : 'HTTPS'),
     clock(answer, terminal.now()),
     database instanceof CliError
-      ? failed('database', database.message, say`payctl doctor --offline, on the machine of the server`)
+      ? failed(
+          'database',
+          database.message,
+          commandWith('payctl doctor --offline', say`On the machine of the service.`),
+        )
       : ok('database', say`up`),
   ];
 }
@@ -88,7 +93,7 @@ async function checkLogin({ api, target, terminal, sessions }: Context): Promise
       failed(
         'storage',
         say`the disk of the database is full, so the service can neither store data nor start payments`,
-        say`df -h, on the machine of the database`,
+        commandWith('df -h', say`On the machine of the database.`),
       ),
     );
   return findings;
@@ -161,7 +166,7 @@ async function checkOrders({ api, terminal }: Context): Promise<Finding[]> {
     failed(
       'orders',
       say`${stuck.length} open for more than an hour after their expiry`,
-      say`payctl explain ${plain(first['orderNo'])}, then payctl order sync ${plain(first['orderNo'])}`,
+      commandWith(`payctl explain ${plain(first['orderNo'])}`, say`Then: payctl order sync ${plain(first['orderNo'])}`),
     ),
   ];
 }

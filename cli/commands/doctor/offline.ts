@@ -3,6 +3,7 @@ import { basename, resolve } from 'node:path';
 import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { readTextFile } from '../../files.ts';
+import { command } from '../../hints.ts';
 import { coded, say } from '../../language.ts';
 import { withOffline, type OfflineFlags } from '../../offline.ts';
 import type { Examination, Offline } from '../../../server/offline/port.ts';
@@ -94,7 +95,10 @@ export async function checkDatabase(context: Context, flags: OfflineFlags): Prom
   if (!(result instanceof CliError)) return result;
   const faults = configFaults(result);
   if (faults.length > 0) return faults;
-  const fix = result.code === 'database_in_use' ? say`payctl doctor, or stop the server first` : result.options.hint;
+  const fix =
+    result.code === 'database_in_use'
+      ? command('payctl doctor', say`With --offline, stop the service first.`)
+      : result.options.hint;
   return [failed('database', result.message, fix ?? say`check Database.Url`)];
 }
 
@@ -137,6 +141,7 @@ function configFaults({ cause }: CliError): Finding[] {
 export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Examination, 'encrypted'>): Finding[] {
   const lost = [...new Set(broken.filter(({ why }) => why === 'key_unknown').map(({ keyId }) => keyId))];
   const damaged = broken.filter(({ why }) => why !== 'key_unknown');
+  if (total > 0 && broken.length - damaged.length === total) return [wrongKey(total, lost)];
   const findings = [
     ...lost.map((keyId) =>
       failed(
@@ -149,7 +154,7 @@ export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Exami
       failed(
         'sealed records',
         say`${record} is damaged or was tampered with`,
-        say`store the record again: payctl channel set, payctl cert upload`,
+        say`store the record again with payctl channel set or payctl cert upload`,
       ),
     ),
     ...(underOldKeys > 0
@@ -157,6 +162,18 @@ export function seals({ encrypted: { total, underOldKeys, broken } }: Pick<Exami
       : []),
   ];
   return findings.length > 0 ? findings : [ok('master key', say`decrypts all ${total} records`)];
+}
+
+/** A failed check: the configured master key is not the one of the database. */
+export function wrongKey(total: number, keyIds: readonly (string | null)[] = []): Finding {
+  const known = keyIds.filter((id) => id !== null).join(', ');
+  return failed(
+    'master key',
+    say`the wrong key: it decrypts 0 of ${total} encrypted records of this database`,
+    known
+      ? say`set Security.MasterKey to the key of this database, which is ${known}`
+      : say`set Security.MasterKey to the key of this database`,
+  );
 }
 
 function surroundings(facts: Examination): Finding[] {

@@ -293,7 +293,8 @@ function next({ action, at }: Next, time: Time): Line {
 }
 
 function help(fix: string | null): Line[] {
-  return fix ? [{ label: 'do', cells: [fix], command: fix.startsWith('payctl ') }] : [];
+  const ways = fix?.split(/(?:, or |，或 )(?=payctl )/) ?? [];
+  return ways.map((way) => ({ label: 'do', cells: [way], command: way.startsWith('payctl ') }));
 }
 
 /** `paid + overrun = refunded + refunding + kept`. `overrun` is printed only if more was refunded than paid. */

@@ -280,7 +280,7 @@ function ended(scene: Scene): Situation {
   const { order } = scene;
   if (order.paid > 0n) return returned(scene);
   const next = { en: 'the channel is queried once more for a late payment', zh: '再次向渠道查询是否有逾期付款' };
-  const refusal = [order.failureCode, order.failureMessage].filter(Boolean).join(' ');
+  const refusal = withoutStop([order.failureCode, order.failureMessage].filter(Boolean).join(' '));
   const later = ifPaidNow(scene);
   if (order.state === 'failed')
     return {
@@ -448,8 +448,8 @@ function endedRefund(refund: RefundRow, canRetry: boolean): Situation {
     return {
       code: 'rejected',
       reason: {
-        en: `An administrator rejected the refund: ${failureMessage ?? ''}.`,
-        zh: `管理员驳回了该退款：${failureMessage ?? ''}。`,
+        en: `An administrator rejected the refund: ${withoutStop(failureMessage ?? '')}.`,
+        zh: `管理员驳回了该退款：${withoutStop(failureMessage ?? '')}。`,
       },
     };
   const failure = failureOf(refund);
@@ -543,7 +543,12 @@ const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: Refun
   }),
 };
 
+/** Another's text, without the full stop at its end: the sentence that quotes it has its own. */
+function withoutStop(text: string): string {
+  return text.trimEnd().replace(/[.。．]+$/, '');
+}
+
 function failureOf({ failureCode, failureMessage }: RefundRow): Words {
-  const said = [failureCode, failureMessage].filter(Boolean).join(' ');
+  const said = withoutStop([failureCode, failureMessage].filter(Boolean).join(' '));
   return said === '' ? { en: 'no reason given', zh: '未说明原因' } : { en: said, zh: said };
 }

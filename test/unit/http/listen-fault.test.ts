@@ -1,4 +1,5 @@
 import test from 'ava';
+import { environmentName } from '../../../config/schema.ts';
 import { listenAs } from '../../../server/http/address.ts';
 import { type LocalCode, LocalError } from '../../../server/errors.ts';
 
@@ -20,7 +21,10 @@ for (const [code, told, status, says, hint] of FAULTS)
     const error = await t.throwsAsync(listenAs('Metrics.Listen', at, fails(code)), { instanceOf: LocalError });
     t.like(error, { code: told, status });
     t.regex(error?.message ?? '', new RegExp(`^Metrics\\.Listen: .*${says.source}`));
-    t.regex(error?.options.hint ?? '', new RegExp(`${hint.source}.*change Metrics\\.Listen`));
+    t.regex(
+      error?.options.hint ?? '',
+      new RegExp(`${hint.source}.*change Metrics\\.Listen \\(${environmentName('Metrics.Listen')}\\)`),
+    );
     t.like(error?.cause, { code });
   });
 
