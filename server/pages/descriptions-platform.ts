@@ -238,4 +238,53 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'Certificates and keys.': '证书和密钥。',
   'Item that must be obtained manually, because the channel does not offer it for download; null = none.':
     '渠道不提供下载、须人工获取的内容，没有时为 null。',
+
+  // Own webhook, deliveries and timeline
+  'State changes of the order and its refunds, exceptions, events and webhook deliveries, oldest first. The messages of the channel are left out.':
+    '按时间正序列出订单及其退款的状态变化、异常、事件和 Webhook 投递，不含与渠道之间的报文。',
+  'Time, RFC 3339 UTC.': '时间，RFC 3339 UTC。',
+  'Kind of the entry.': '条目类型。',
+  'Short description of the entry.': '条目的简要说明。',
+  'Details, which depend on the kind.': '明细，内容取决于条目类型。',
+  'Newest first, with the refunds that administrators, the service or the channel made; `origin` tells them apart.':
+    '按时间倒序，包括由管理员、服务或渠道发起的退款，以 `origin` 区分。',
+  'Sends the event again, with the same ID, to the `notifyUrl` of the order or to the webhook. A pending delivery is sent immediately.':
+    '以相同的事件 ID 再次推送到订单的 `notifyUrl` 或应用的 Webhook；等待中的投递会立即发送。',
+  'ID of the event.': '事件 ID。',
+  '`webhook`: the webhook of the application. `order`: the `notifyUrl` of the order. `test`: a test message.':
+    '`webhook`：应用的 Webhook；`order`：订单的 `notifyUrl`；`test`：测试消息。',
+  'URL to which the events are sent.': '事件推送地址。',
+  'State of the delivery.': '投递状态。',
+  'Number of attempts.': '已尝试次数。',
+  'Time of the next attempt, RFC 3339 UTC; null = none is planned.':
+    '下一次尝试的时间，RFC 3339 UTC；null 表示不再尝试。',
+  'HTTP status of the last attempt; null = no response.': '最近一次尝试的 HTTP 状态码；null 表示没有响应。',
+  'Error of the last failed attempt; null = none.': '最近一次失败的原因；null 表示没有失败。',
+  'All attempts, the oldest first.': '全部尝试，按时间正序。',
+  'HTTP status of the response; null = no response.': '响应的 HTTP 状态码；null 表示没有响应。',
+  'Error of the attempt; null = none.': '该次尝试的错误；null 表示没有错误。',
+  'Duration in milliseconds.': '耗时，单位毫秒。',
+  'URL to which the events are sent; null if the application has only a signing secret, for the `notifyUrl` of orders.':
+    '事件推送地址；应用只有签名密钥（用于订单的 `notifyUrl`）时为 null。',
+  'Event types that are sent; empty = all types.': '推送的事件类型；空列表表示全部类型。',
+  'Reason why the service disabled the webhook; null = the service did not disable it.':
+    '服务停用该 Webhook 的原因；null 表示未被服务停用。',
+  'When the previous secret expires, RFC 3339 UTC; null = no previous secret is valid.':
+    '旧密钥的失效时间，RFC 3339 UTC；null 表示没有仍然有效的旧密钥。',
+  'Signing secret `whsec_…`, returned only once, when it is created.': '签名密钥 `whsec_…`，仅在创建时返回一次。',
+  'Omitted fields keep their values. A new webhook without `types` receives all types. The response that creates the webhook (201) contains the `whsec_` secret, which is returned only once. Messages are signed according to Standard Webhooks and retried for 72 hours. If the receiver returns 410, the webhook is disabled.':
+    '不传的字段保持原值；新建时不传 `types` 则推送全部类型。新建时返回 201，响应中含 `whsec_` 签名密钥，仅返回这一次。消息按 Standard Webhooks 签名，失败后在 72 小时内重试；接收端返回 410 时，Webhook 会被停用。',
+  'Event types that are sent.': '推送的事件类型。',
+  'Events are no longer sent to it, and its pending deliveries are cancelled. The signing secret stays, because it also signs the messages to the `notifyUrl` of orders.':
+    '不再推送事件，等待中的投递随之取消。签名密钥保留，因为它也用于签名发往订单 `notifyUrl` 的消息。',
+  'The response contains the new secret, which is returned only once. During the grace period every message is signed with both secrets. With `prepare`, the old secret does not expire yet: for 15 minutes messages are signed with both secrets (and no longer with a secret from an earlier rotation). The new secret replaces the old one when a second request to this operation sends it as `secret`.':
+    '响应中含新密钥，仅返回这一次。宽限期内每条消息同时用新旧两个密钥签名。传 `prepare` 时旧密钥暂不失效：15 分钟内消息用新旧两个密钥签名（更早一次轮换的密钥不再使用）；再次调用本接口并以 `secret` 传入新密钥后，新密钥才取代旧密钥。',
+  'Seconds for which the previous secret stays valid.': '旧密钥继续有效的秒数。',
+  '`true` = only creates the new secret. The old secret stays valid until a request sends the new one as `secret`.':
+    '`true` 表示只生成新密钥；旧密钥继续有效，直到有请求以 `secret` 传入新密钥。',
+  'The secret from an earlier request with `prepare`. It takes effect with this request.':
+    '此前以 `prepare` 请求得到的新密钥，随本次请求生效。',
+  'Sends one signed `webhook.test` message without retries. The response contains the result.':
+    '发送一条已签名的 `webhook.test` 消息，不重试；结果在响应中返回。',
+  'Newest first, with all attempts.': '按时间倒序，含每次尝试的结果。',
 };
