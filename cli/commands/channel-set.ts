@@ -8,6 +8,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { type CredentialFiles, credentialFiles, formOf } from '../credential-files.ts';
 import { CliError, EXIT, FlagRequired, UsageError, codeOf } from '../errors.ts';
 import { readTextFile, textFrom } from '../files.ts';
+import { english } from '../language.ts';
 import { changes, examples } from '../options.ts';
 import { type Resource, projectFlag, rowPath } from '../resource.ts';
 import type { ChangeFlags } from '../safety.ts';
@@ -289,7 +290,7 @@ function nextStep(project: string, payWay: string, row: Row): string {
   if (missing.length === 0) return `Configured ${payWay}. Next: payctl channel test ${payWay}${inProject(project)}`;
   const others = Array.isArray(row['ofOtherAccounts']) ? (row['ofOtherAccounts'] as Row[]) : [];
   const { detail, fix } = lacking(project, payWay, missing, true, others);
-  return `Stored ${payWay}; ${detail}. Next: ${fix}`;
+  return `Stored ${payWay}; ${english(detail)}. Next: ${english(fix ?? '')}`;
 }
 
 /** A failed download leaves the configuration unchanged. */
