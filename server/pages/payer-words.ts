@@ -137,7 +137,7 @@ export const PAYER_WORDS_EN: PayerWords = {
     title: 'Payment not found',
     text: 'This link is wrong or incomplete. Please open it from the shop again.',
   },
-  unpaid: 'You have not paid yet?',
+  unpaid: 'Not paid yet?',
   payNow: 'Pay now',
   payWith: (channel) => `Pay with ${channel}`,
   payWithInstead: (channel) => `Pay with ${channel} instead`,

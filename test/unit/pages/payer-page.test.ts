@@ -132,7 +132,7 @@ test('a page that tells the payer not to pay has no button to pay, nor a time le
 
 test('a payer who came back without paying has a plain link to the page with the way to pay', async (t) => {
   const english = await payerPage(order(), 'returned', en);
-  t.regex(english, /<p class="unpaid">You have not paid yet\? <a href="\/pay\/P\w+\?lang=en">Pay now<\/a><\/p>/);
+  t.regex(english, /<p class="unpaid">Not paid yet\? <a href="\/pay\/P\w+\?lang=en">Pay now<\/a><\/p>/);
   const chinese = await payerPage(order(), 'returned', zh);
   t.regex(chinese, /<p class="unpaid">尚未支付？ <a href="\/pay\/P\w+\?lang=zh">继续支付<\/a><\/p>/);
 });
