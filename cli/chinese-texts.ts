@@ -66,7 +66,7 @@ export const TEXTS: Readonly<Record<string, string>> = {
     '请重新下载；如果合计与明细仍不一致，请联系渠道客服',
   'the file is larger than any bill: check that it is the right one': '文件大于任何账单，请检查是否选错了文件',
   'download it from the channel, then: {0}': '从渠道下载账单，然后运行：{0}',
-  '{0}; or {1}': '{0}；或者{1}',
+  'Or {0}': '或者{0}',
   'the service queries the channel again at {0}': '服务将于 {0} 再次向渠道查询',
   '{0} could not be fetched from the channel again; the service keeps the earlier bill and its result.':
     '{0}未能再次从渠道下载；服务保留此前的账单及其对账结果。',
@@ -277,6 +277,8 @@ export const TEXTS: Readonly<Record<string, string>> = {
     '用 payctl channel set 或 payctl cert upload 重新保存该记录',
   'the wrong key: it decrypts 0 of {0} encrypted records of this database':
     '密钥不对：本数据库的 {0} 条加密记录都无法解密（0/{0}）',
+  'the wrong key: the audit log of this database was written under another one':
+    '密钥不对：本数据库的审计日志是用另一个密钥写入的',
   'set Security.MasterKey to the key of this database, which is {0}':
     '将 Security.MasterKey 设为本数据库的主密钥，其 ID 为 {0}',
   'set Security.MasterKey to the key of this database': '将 Security.MasterKey 设为本数据库的主密钥',

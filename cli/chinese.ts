@@ -21,7 +21,7 @@ import {
 const KINDS: Readonly<Record<ExceptionKind | typeof NOT_OURS, string>> = {
   late_paid: '订单结束后到账',
   order_overdue: '订单过期后仍未完结',
-  capture_held: '付款被渠道扣留',
+  capture_held: '付款待渠道审核',
   amount_mismatch: '付款金额不符（长款）',
   double_paid: '重复付款（长款）',
   payment_of_another_order: '交易号已属于另一订单',
@@ -166,6 +166,8 @@ export const VALUES = {
     failed: '失败',
     won: '胜诉',
     lost: '败诉',
+    quiet: '账户已设为静默',
+    fulfilled: '已交付',
   },
   orderState: ORDER_STATES,
   refundState: REFUND_STATES,
@@ -187,7 +189,7 @@ export const VALUES = {
     query: '查单',
     check: '定时查单',
     sync: '同步',
-    capture: '扣款',
+    capture: '请款',
     close: '关闭',
     expiry: '过期',
     late: '逾期付款',
@@ -198,6 +200,7 @@ export const VALUES = {
     reject: '审批驳回',
     dispute: '争议',
     bill: '对账',
+    skillpay: '按次付费',
   },
   /** The reasons for which a notification of a channel is refused. */
   refusal: {

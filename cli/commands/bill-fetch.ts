@@ -8,6 +8,7 @@ import type { Action } from '../action.ts';
 import type { Query } from '../api-client.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { Cancelled, CliError, EXIT, UsageError, ignoreUnreachable } from '../errors.ts';
+import { command as hintOf } from '../hints.ts';
 import type { StreamedBody } from '../http.ts';
 import { type Speech, type Text, coded, joined, say, textIn } from '../language.ts';
 import { changes, day, duration, examples, seconds } from '../options.ts';
@@ -220,7 +221,7 @@ function failureOf(bill: Row, speech: Speech): CliError | undefined {
       'bill_refused',
       EXIT.failed,
       say`${name} was refused.`,
-      known ?? say`${again(bill)}; or ${importHint}`,
+      known ?? hintOf(again(bill), say`Or ${importHint}`),
     );
   if (state === 'missing') return fails('bill_missing', EXIT.failed, say`${name} is missing.`, importHint);
   return fails('bill_not_there', EXIT.tryAgain, say`${name} is not available yet.`, known ?? again(bill));

@@ -5,6 +5,7 @@ import { addAction } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { type ExportFlags, exportBroken, exportFlags, exportStream } from '../export-stream.ts';
+import { repeatTarget } from '../hints.ts';
 import { type Text, coded, joined, say, textIn } from '../language.ts';
 import { changes, choice, day, examples, integer, paged } from '../options.ts';
 import { type Field, type ListFlags, addFields, addList, complete, printList, queryOf, rowPath } from '../resource.ts';
@@ -122,7 +123,8 @@ async function runDifferences(context: Context, billNo: string, options: Row & L
   });
   const { print } = context;
   if (print.format !== 'table' || print.linewise) return;
-  for (const fix of [...fixes].slice(0, MOST_FIXES)) await print.done(say`Next: ${fix}`);
+  for (const fix of [...fixes].slice(0, MOST_FIXES))
+    await print.done(say`Next: ${repeatTarget(fix, context.flags, context.run.target)}`);
   if (fixes.size > MOST_FIXES) await print.done(say`${fixes.size - MOST_FIXES} more: add --fields orderNo,kind,fix`);
 }
 

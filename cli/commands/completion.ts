@@ -203,7 +203,7 @@ ${cases.join('\n')}
 }
 if [[ "\${funcstack[1]}" == _payctl ]]; then _payctl "$@"
 elif (( $+functions[compdef] )); then compdef _payctl payctl
-else print -u2 'payctl completion: run "autoload -U compinit; compinit" first'
+else print -u2 'payctl completion: first run "autoload -U compinit && compinit"'
 fi
 `;
 }

@@ -57,7 +57,8 @@ function endSession({ change }: Context, flags: LogoutFlags): Promise<object | u
 async function endGivenSession(all: Context, flags: LogoutFlags): Promise<void> {
   const { target, sessions, print } = all;
   const ended = await endSession(all, flags).catch((error: unknown) => {
-    if (error instanceof CliError && error.options.status === 401) return {};
+    // With --everywhere the other sessions stay valid, so a dead token is a failure.
+    if (error instanceof CliError && error.options.status === 401 && !flags.everywhere) return {};
     throw error;
   });
   if (!ended) return;

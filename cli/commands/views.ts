@@ -78,8 +78,12 @@ const GAINS: Readonly<Record<string, (row: Row) => number | undefined>> = {
   amount_differs: (row) => apart(row, 'amount'),
   refund_amount_differs: (row) => -apart(row, 'amount'),
   fee_differs: (row) => -apart(row, 'fee'),
-  order_unknown_here: (row) =>
-    ((row['refundNo'] ?? valueOf(row, 'detail.number')) ? -1 : 1) * (minorOf(row, 'theirs', 'amount') ?? 0),
+  order_unknown_here: (row) => {
+    const isRefund = Boolean(row['refundNo'] ?? valueOf(row, 'detail.number'));
+    // A refund in a bill of PayPal may have no number of its own.
+    if (!isRefund && row['payWay'] === 'paypal') return undefined;
+    return (isRefund ? -1 : 1) * (minorOf(row, 'theirs', 'amount') ?? 0);
+  },
   dispute_unknown_to_us: (row) => minorOf(row, 'theirs', 'amount'),
   refund_elsewhere: (row) => (valueOf(row, 'detail.paidTwice') === true ? -1 : 0),
 };

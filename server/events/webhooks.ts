@@ -90,7 +90,8 @@ export function webhookOperations(ports: EventPorts) {
           updatedAt: at,
         };
         await tx.webhooks.update({ clientId }, row);
-        await cancelDeliveries(tx, clientId, at);
+        // All of them: those that are left would be sent to the next URL.
+        while ((await cancelDeliveries(tx, clientId, at)) > 0);
         await audit(tx, actor, 'webhook.delete', before, row);
       }),
 
@@ -246,7 +247,9 @@ async function existing(tx: ReadTx, clientId: string): Promise<WebhookRow> {
   await requireApp(tx, clientId);
   const row = await tx.webhooks.find({ clientId });
   if (!row)
-    throw new NotFound('webhook', { hint: 'Set a webhook first, for example with payctl app webhook set --url URL.' });
+    throw new NotFound('webhook', {
+      hint: `Set a webhook first: payctl app webhook set ${clientId} --url https://shop.example/hooks`,
+    });
   return row;
 }
 

@@ -253,7 +253,7 @@ export const PAYER_SCRIPT = `'use strict';
       failures = 0;
       const isOver = performance.now() >= quickUntil;
       if (isOver) quickUntil = undefined;
-      if ((await answer.json()).data.state !== state) await renew(location.href);
+      if ((await answer.json()).data.state !== state) await renew(ask ?? location.href);
       else if (isOver && ask) await renew(ask);
     } catch {
       failures += 1;
@@ -266,7 +266,8 @@ export const PAYER_SCRIPT = `'use strict';
     if (!answer.ok) throw new Error(String(answer.status));
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
     const fresh = page.querySelector('main');
-    if (fresh.dataset.state === main().dataset.state) return;
+    const { state, poll } = main().dataset;
+    if (fresh.dataset.state === state && fresh.dataset.poll === poll) return;
     document.title = page.title;
     main().replaceWith(document.adoptNode(fresh));
     started = performance.now();

@@ -172,7 +172,7 @@ export const PAYER_WORDS_ZH: PayerWords = {
       text: '{channel}未接受您选择的付款方式，未产生扣款。请更换付款方式后重新支付。',
     },
     confirming: { tone: 'busy', title: '支付结果确认中', text: '{channel}正在处理您的付款，请稍候，请勿重复支付。' },
-    ending: { tone: 'busy', title: '订单正在关闭', text: '正在向{channel}核实支付结果，请稍候，请勿重复支付。' },
+    ending: { tone: 'busy', title: '订单正在关闭', text: '正在向{channel}核实支付结果，请稍候，请暂勿付款。' },
     paid: { tone: 'good', title: '支付成功', text: '感谢您的支付，商家已收到款项。' },
     partially_refunded: { tone: 'good', title: '已部分退款', text: '退款将原路退回您的付款账户。' },
     refunded: { tone: 'quiet', title: '已全额退款', text: '款项将原路退回您的付款账户。' },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EventPage, EventReading } from '../events/view.ts';
+import type { EventPage, EventReading, viewDelivery } from '../events/view.ts';
 import type { OpenEventStream } from '../events/stream.ts';
 import { EVENT_TYPES, MERCHANT_EVENT_TYPES } from '../events/record.ts';
 import type { WebhookOperations } from '../events/webhooks.ts';
@@ -341,7 +341,8 @@ export function ownEventRoutes({ events, resend }: Pick<EventConsole, 'events' |
         status: 201,
         errors: SEND_EVENT_ERRORS,
       },
-      ({ params, caller, request }) => resend(actorOf(caller, request), params.id, caller.clientId),
+      async ({ params, caller, request }) =>
+        shownTo(caller, await resend(actorOf(caller, request), params.id, caller.clientId)),
     ),
   );
   return router;
@@ -391,6 +392,18 @@ export function ownWebhookRoutes(webhooks: WebhookOperations): RouteGroup {
 /** The application of a request: an application's own, or the one in an administrator's path. */
 function appOf({ caller, params }: { caller: Caller; params: { [name: string]: unknown } }): string {
   return caller.kind === 'app' ? caller.clientId : String(params['client_id']);
+}
+
+/** Faults before a connection, which would tell an application whether an internal host exists. */
+const ADDRESS_FAULT = /^(?:address_refused|unresolvable): .*/s;
+const ADDRESS_ERROR = 'address_refused: The host of the URL does not resolve, or its address is not allowed.';
+
+/** A delivery as administrators see it; an application does not learn why an address was not used. */
+function shownTo<D extends ReturnType<typeof viewDelivery>>({ kind }: Caller, delivery: D): D {
+  if (kind !== 'app') return delivery;
+  const shown = (error: string | null) => error?.replace(ADDRESS_FAULT, ADDRESS_ERROR) ?? null;
+  const tries = delivery.tries.map((one) => ({ ...one, error: shown(one.error) }));
+  return { ...delivery, lastError: shown(delivery.lastError), tries };
 }
 
 function buildWebhooks(webhooks: WebhookOperations, audience: typeof anyApp | typeof ownApp): RouteGroup {
@@ -546,8 +559,8 @@ function buildWebhooks(webhooks: WebhookOperations, audience: typeof anyApp | ty
    */
   router.post(
     `${prefix}/test`,
-    endpoint({ auth: send, params, returns: Delivery, errors: SEND_EVENT_ERRORS }, (input) =>
-      webhooks.test(actorOf(input.caller, input.request), appOf(input)),
+    endpoint({ auth: send, params, returns: Delivery, errors: SEND_EVENT_ERRORS }, async (input) =>
+      shownTo(input.caller, await webhooks.test(actorOf(input.caller, input.request), appOf(input))),
     ),
   );
 
@@ -570,7 +583,8 @@ function buildWebhooks(webhooks: WebhookOperations, audience: typeof anyApp | ty
     `${prefix}/deliveries`,
     endpoint({ auth: read, params, query: DeliveriesQuery, returns: Delivery, list: true }, async (input) => {
       const { cursor, limit, ...filter } = input.query;
-      return pageOf(await webhooks.deliveries({ clientId: appOf(input), ...filter }, cursor, limit));
+      const page = await webhooks.deliveries({ clientId: appOf(input), ...filter }, cursor, limit);
+      return pageOf({ ...page, items: page.items.map((delivery) => shownTo(input.caller, delivery)) });
     }),
   );
   return router;

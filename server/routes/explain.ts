@@ -91,7 +91,7 @@ export function explainRoutes({
    *     description: >-
    *       The reason for the state of the order, the next automatic step and its time. Based on stored data only; the channel is not
    *       queried. Amounts are in minor units. The texts are in Chinese if the header Accept-Language prefers `zh`, otherwise in
-   *       English.
+   *       English; the advice about refused notifications is always in English.
    */
   router.get(
     '/api/v1/orders/:orderNo/explain',

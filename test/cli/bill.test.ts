@@ -173,7 +173,7 @@ const FAILURES: [name: string, last: Row, exit: number, code: string, words: Reg
     1,
     'bill_refused',
     /was refused\. So it is \(line 17, column 13; wrong_cell\)\./,
-    /queries the channel again at 2026-11-22T02:30:00.000Z; or .*payctl bill import FILE --pay-way wechat --date 2026-11-20/,
+    /queries the channel again at 2026-11-22T02:30:00.000Z\n +Or .*payctl bill import FILE --pay-way wechat --date 2026-11-20/,
   ],
   [
     'is missing',

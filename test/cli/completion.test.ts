@@ -157,5 +157,5 @@ test('zsh without its completion system is told how to start it', async (t) => {
   const home = temporaryFolder(t, { script: stdout });
   const ran = await promisify(execFile)('zsh', ['-f', '-c', `source ${join(home, 'script')}; echo done`]);
   t.is(ran.stdout, 'done\n');
-  t.is(ran.stderr, 'payctl completion: run "autoload -U compinit; compinit" first\n');
+  t.is(ran.stderr, 'payctl completion: first run "autoload -U compinit && compinit"\n');
 });

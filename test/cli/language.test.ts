@@ -154,6 +154,7 @@ test('differences are surplus or shortage by the amounts of both sides', async (
     [{ kind: 'fee_differs', ours: side(1), theirs: side(1, { feeMinor: 7 }) }, '手续费不符（长款或短款）'],
     [{ kind: 'order_unknown_here', ours: null, theirs: side(100) }, '系统无此订单（长款）'],
     [{ kind: 'order_unknown_here', ours: null, refundNo: 'R1', theirs: side(100) }, '系统无此订单（短款）'],
+    [{ kind: 'order_unknown_here', payWay: 'paypal', ours: null, theirs: side(100) }, '系统无此订单（长款或短款）'],
     [{ kind: 'dispute_unknown_to_us', ours: null, theirs: side(-100) }, '争议扣款仅渠道有（短款）'],
     [{ kind: 'dispute_unknown_to_us', ours: null, theirs: side(100) }, '争议退还仅渠道有（长款）'],
     [{ kind: 'order_not_ours', ours: null, theirs: side(100), state: 'counted' }, '非本系统交易'],
@@ -349,7 +350,7 @@ test('a bill that is refused ends with a Chinese error, and the code and exit co
   t.regex(stderr, /bill_refused/);
   t.regex(
     stderr,
-    /下一步：服务将于 2026-11-22T02:30:00\.000Z 再次向渠道查询；或者从渠道下载账单，然后运行：payctl bill import/,
+    /下一步：服务将于 2026-11-22T02:30:00\.000Z 再次向渠道查询\n +或者从渠道下载账单，然后运行：payctl bill import/,
   );
 });
 

@@ -301,7 +301,7 @@ test.serial(
       [
         [
           'master key',
-          'the wrong key: it decrypts 0 of 0 encrypted records of this database',
+          'the wrong key: the audit log of this database was written under another one',
           'set Security.MasterKey to the key of this database',
         ],
         [

@@ -351,6 +351,7 @@ test('logout ends the session of PAYCTL_TOKEN, and the login that the context st
   }
   place.api.on('POST /api/v1/logout', () => problem(401, 'unauthenticated', 'Dead already.'));
   t.is((await place.payctl(['logout'], { env })).code, 0);
+  t.is((await place.payctl(['logout', '--everywhere'], { env })).code, 4, 'the other sessions are still valid');
   t.is((await place.payctl(['logout'], { env: { ...env, PAYCTL_SERVER: 'http://127.0.0.1:1' } })).code, 7);
   t.is((await place.payctl(['logout', '--local'], { env })).code, 0);
   t.false((await stored()).includes('pays_x'), '--local deletes what the context stores');

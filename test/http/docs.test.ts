@@ -327,7 +327,7 @@ const searchFor = (q: string, lang: Language = 'en') => `${SEARCH_PATH}?${new UR
 /** Words, and the section that a search for them lists first. */
 const SEARCHES: readonly (readonly [words: string, language: Language, first: string])[] = [
   ['VERIFY the signature', 'en', '/docs/webhooks?lang=en#verify-the-signature'],
-  ['异步通知 验签', 'zh', '/docs/webhooks?lang=zh#verify-the-signature'],
+  ['Webhook 验签', 'zh', '/docs/webhooks?lang=zh#verify-the-signature'],
   ['Idempotency', 'en', '/docs/idempotency?lang=en'],
   ['refundPayment', 'zh', '/docs/api/refundPayment?lang=zh'],
   ['POST /api/v2/payment/pay', 'en', '/docs/api/placePayment?lang=en'],

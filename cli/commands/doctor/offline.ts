@@ -169,7 +169,9 @@ export function wrongKey(total: number, keyIds: readonly (string | null)[] = [])
   const known = keyIds.filter((id) => id !== null).join(', ');
   return failed(
     'master key',
-    say`the wrong key: it decrypts 0 of ${total} encrypted records of this database`,
+    total === 0
+      ? say`the wrong key: the audit log of this database was written under another one`
+      : say`the wrong key: it decrypts 0 of ${total} encrypted records of this database`,
     known
       ? say`set Security.MasterKey to the key of this database, which is ${known}`
       : say`set Security.MasterKey to the key of this database`,

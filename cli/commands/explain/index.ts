@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { ApiClient } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
+import { repeatTarget } from '../../hints.ts';
 import { ENGLISH, type Speech, english, textIn } from '../../language.ts';
 import { examples } from '../../options.ts';
 import { tsvLine } from '../../output.ts';
@@ -13,6 +14,8 @@ import { type Found, type Line, type Section, sectionsOf } from './sections.ts';
 interface PageSpace {
   columns: number;
   style: Style;
+  /** Repeats the chosen server in a command. */
+  again?(line: string): string;
   speech?: Speech;
 }
 
@@ -30,12 +33,13 @@ export function drawPage(sections: readonly Section[], space: PageSpace): string
     .join('\n');
 }
 
-function draw({ label, cells, look, command }: Line, { columns, style, speech = ENGLISH }: PageSpace): string[] {
+function draw({ label, cells, look, command }: Line, space: PageSpace): string[] {
+  const { columns, style, again = (line) => line, speech = ENGLISH } = space;
   const room = Math.max(20, Math.min(columns - LABEL - 2, PROSE));
   const [first = '', ...rest] = cells.map((cell) => visible(textIn(cell, speech))).filter((cell) => cell !== '');
   if (label === 'order') return [`${style('bold', first)}  ${painted(style, look, rest.join('  '))}`];
   const lines = command
-    ? [style('cyan', first)]
+    ? [style('cyan', again(first))]
     : look
       ? headed(first, look, rest, room, style)
       : filled([first, ...rest], room);
@@ -127,13 +131,14 @@ async function find(api: ApiClient, orderNo: string): Promise<Found> {
   return { explanation, timeline, order } as unknown as Found;
 }
 
-async function run({ api, print, terminal, flags }: Context, orderNo: string): Promise<void> {
+async function run({ api, print, terminal, flags, run: known }: Context, orderNo: string): Promise<void> {
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
   if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
   const isPage = print.format === 'table';
   const sections = await explainOrder(api, orderNo, isPage ? terminal.now() : undefined);
   const { columns, style } = terminal.out;
-  const space = { columns, style, speech: await print.speech() };
+  const again = (line: string) => repeatTarget(line, flags, known.target);
+  const space = { columns, style, again, speech: await print.speech() };
   await terminal.out.write(isPage ? drawPage(sections, space) : sections.flatMap(labelled).join(''));
 }
 

@@ -179,11 +179,16 @@ export async function withTries(tx: ReadTx, deliveries: readonly DeliveryRow[]):
   }));
 }
 
-/** Cancels up to `PART_ROWS` pending deliveries; the rest, and those being sent, are cancelled when they become due. */
-export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<void> {
-  await tx.sql`
+/**
+ * Cancels up to `PART_ROWS` pending deliveries, and returns their number; the rest, and those being sent, are cancelled
+ * when they become due.
+ */
+export async function cancelDeliveries(tx: Tx, clientId: string, now: Date): Promise<number> {
+  const cancelled = await tx.sql`
     update deliveries set state = 'cancelled', next_attempt_at = null, leased_until = null, finished_at = ${now}
      where id = any (array(
        select id from deliveries where client_id = ${clientId} and state = 'pending' and target = 'webhook' limit ${PART_ROWS}
-          for update skip locked))`;
+          for update skip locked))
+    returning id`;
+  return cancelled.length;
 }

@@ -80,7 +80,8 @@ const scopeWords: Record<string, string> = {
   'coin:read': 'Read coin balances.',
   'coin:write': 'Debit coins.',
   'webhook:read': 'Read the own webhook and its deliveries.',
-  'webhook:write': 'Set the own webhook, replace its secret, and send events to it again.',
+  'webhook:write':
+    'Set the own webhook, replace its secret, and send events to it again: so its holder can read all events.',
 };
 
 const oauthText =

@@ -21,15 +21,15 @@ const HELD_WORDS: Readonly<Record<string, Words>> = {
   },
   INTERNATIONAL_WITHDRAWAL: {
     en: "The payment waits until it is accepted or denied in the merchant's account",
-    zh: '款项等待在商户账户中接受或拒绝',
+    zh: '该笔款项须由商户在其账户中手动接受或拒绝',
   },
   RECEIVING_PREFERENCE_MANDATES_MANUAL_ACTION: {
     en: "The payment waits until it is accepted or denied in the merchant's account, whose settings ask for that, for example because of its currency",
-    zh: '款项等待在商户账户中接受或拒绝：账户设置要求人工处理，例如因为币种',
+    zh: '该笔款项须由商户在其账户中手动接受或拒绝：账户设置要求人工处理，例如因为币种',
   },
   UNILATERAL: {
     en: "The payment waits until the merchant's account is open, with a confirmed email address",
-    zh: '款项等待商户账户开通并确认邮箱地址',
+    zh: '商户账户开通并验证邮箱后，款项才会入账',
   },
   VERIFICATION_REQUIRED: {
     en: "The payment waits until the merchant's account is verified",
@@ -93,7 +93,7 @@ function blocked(scene: Scene): Situation | undefined {
       code: 'payment_of_another_order',
       reason: {
         en: `The channel reports the payment ${anothers.dedupe}, which already belongs to the order ${owner}. One payment settles one order.`,
-        zh: `渠道上报的支付交易号 ${anothers.dedupe} 已属于订单 ${owner}。一笔支付只能支付一笔订单。`,
+        zh: `渠道上报的支付交易号 ${anothers.dedupe} 已属于订单 ${owner}。一笔付款只能对应一笔订单。`,
       },
       next: { en: 'the channel is queried again', zh: '再次向渠道查单' },
       fix: `payctl exception resolve ${anothers.id} --action acknowledge --reason …`,
@@ -117,22 +117,22 @@ const STEPS: Readonly<Record<NextStep, (scene: Scene) => Situation>> = {
   look_for_late_money: ended,
   await_capture: () => ({
     code: 'capture_running',
-    reason: { en: 'The payer approved; the capture is in progress.', zh: '付款人已授权，正在扣款。' },
+    reason: { en: 'The payer approved; the capture is in progress.', zh: '付款人已授权，正在请款。' },
     next: {
       en: 'if there is no response, the channel is queried for the capture',
-      zh: '如果没有响应，则向渠道查询扣款结果',
+      zh: '如果没有响应，则向渠道查询请款结果',
     },
   }),
   capture: () => ({
     code: 'capture_running',
     reason: { en: 'The payer approved.', zh: '付款人已授权。' },
-    next: { en: 'the money is captured', zh: '扣款' },
+    next: { en: 'the money is captured', zh: '请款' },
   }),
   settle_capture: () => ({
     code: 'capture_unknown',
     reason: {
       en: 'The capture was sent but its response was lost; it may or may not have succeeded.',
-      zh: '扣款请求已发出，但没有收到响应，结果未知。',
+      zh: '请款请求已发出，但没有收到响应，结果未知。',
     },
     next: { en: 'the channel is queried before any retry', zh: '先向渠道查询结果，再决定是否重试' },
   }),
@@ -185,7 +185,7 @@ function declined({ approvalsAsked, captureReason, approvalAskedAt }: OrderRow):
         ? { en: 'the channel is queried for the approval', zh: '向渠道查询付款人是否已授权' }
         : {
             en: 'the money is captured once the payer has approved again; otherwise the order expires',
-            zh: '付款人重新授权后扣款；否则订单到期关闭',
+            zh: '付款人重新授权后请款；否则订单到期关闭',
           },
   };
 }
@@ -373,7 +373,7 @@ function disputed({ dedupe, detail, blocksRefunds }: OrderExceptionRow): Situati
       code: 'disputed',
       reason: {
         en: 'The dispute was accepted; refunds are blocked until the channel has decided.',
-        zh: '争议已接受（认账）；渠道裁决之前不能退款。',
+        zh: '已接受争议；渠道裁决之前不能退款。',
       },
       fix: `payctl dispute get ${dedupe}`,
     };

@@ -23,7 +23,7 @@ test.serial('an application sets its webhook, and only the answer that creates i
   const shop = await shopOf();
   const none = await shop.call('GET', HOOK);
   refused(t, none, 404, 'not_found');
-  t.regex(none.body.hint, /payctl app webhook set/);
+  t.is(none.body.hint, `Set a webhook first: payctl app webhook set ${shop.clientId} --url https://shop.example/hooks`);
   const made = await shop.call('PUT', HOOK, { url: 'https://shop.example/hooks', types: ['order.paid'] });
   t.is(made.status, 201);
   t.regex(made.body.data.secret, /^whsec_/);
@@ -94,6 +94,39 @@ test.serial('a new signing secret is shown once, and replaces the old one when i
   t.regex(last.body.data.secret, /^whsec_/);
   t.deepEqual(await signedBy(secret, last.body.data.secret), [false, true]);
   t.is((await shop.call('GET', HOOK)).body.data.secret, undefined);
+});
+
+test.serial('an application does not learn whether a host exists that it may not reach', async (t) => {
+  const shop = await shopOf();
+  const errors = [];
+  for (const host of ['localhost', 'missing.invalid']) {
+    await shop.call('PUT', HOOK, { url: `https://${host}/hooks` });
+    const { lastError, tries } = (await shop.call('POST', `${HOOK}/test`)).body.data;
+    errors.push(lastError, tries[0].error);
+  }
+  for (const { lastError, tries } of (await shop.call('GET', `${HOOK}/deliveries`)).body.data)
+    errors.push(lastError, tries[0].error);
+  t.is(errors.length, 8);
+  t.deepEqual(
+    [...new Set(errors)],
+    ['address_refused: The host of the URL does not resolve, or its address is not allowed.'],
+  );
+});
+
+test.serial('a deleted webhook leaves no delivery for the next one, however many were pending', async (t) => {
+  const shop = await shopOf();
+  const receiver = await startReceiver(t);
+  await shop.call('PUT', HOOK, { url: 'https://old.example/hooks' });
+  const { store } = file.service.app;
+  await store.transaction(
+    (tx) => tx.sql`
+      insert into deliveries (id, event_id, client_id, target, url, state, attempts, next_attempt_at, created_at)
+      select gen_random_uuid(), 'evt_' || n, ${shop.clientId}, 'webhook', 'https://old.example/hooks', 'pending', 1, now() + interval '1 day', now()
+        from generate_series(1, 2001) n`,
+  );
+  t.is((await shop.call('DELETE', HOOK)).status, 204);
+  t.is((await shop.call('PUT', HOOK, { url: receiver.url })).status, 200);
+  t.deepEqual((await shop.call('GET', `${HOOK}/deliveries?state=pending`)).body.data, []);
 });
 
 test.serial('an application deletes its webhook, and sets it again', async (t) => {

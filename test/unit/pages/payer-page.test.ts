@@ -114,7 +114,7 @@ test('a page that tells the payer not to pay has no button to pay, nor a time le
   const told: string[] = [];
   for (const [shown, words] of [
     [en, /do not pay/],
-    [zh, /请勿重复支付/],
+    [zh, /请勿重复支付|请暂勿付款/],
   ] as const)
     for (const state of STATES)
       for (const place of PLACES) {
@@ -137,12 +137,58 @@ test('a payer who came back without paying has a plain link to the page with the
   t.regex(chinese, /<p class="unpaid">尚未支付？ <a href="\/pay\/P\w+\?lang=zh">继续支付<\/a><\/p>/);
 });
 
+function dataOf(html: string): Record<string, string> {
+  const [head = ''] = /<main[^>]*>/.exec(html) ?? [];
+  return Object.fromEntries(
+    [...head.matchAll(/ data-(\w+)="([^"]*)"/g)].map(([, name = '', value = '']) => [name, value]),
+  );
+}
+
+/** Runs the script of a page whose state has changed; returns the address that it loads, and whether it shows what came. */
+async function changeOf(html: string, fresh: string): Promise<[address: string, isShown: boolean]> {
+  const addresses: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const main = { dataset: dataOf(html), replaceWith: () => resolve(true) };
+  runInNewContext(PAYER_SCRIPT, {
+    addEventListener: () => {},
+    clearTimeout: () => {},
+    document: {
+      hidden: false,
+      querySelector: () => main,
+      getElementById: () => null,
+      addEventListener: () => {},
+      adoptNode: (node: object) => node,
+    },
+    DOMParser: class {
+      parseFromString = () => ({ title: '', querySelector: () => ({ dataset: dataOf(fresh) }) });
+    },
+    fetch: (address: string) => {
+      addresses.push(address);
+      // The second poll comes after the first answer was used.
+      if (addresses.length > 2) resolve(false);
+      const json = () => Promise.resolve({ data: { state: 'closed' } });
+      return Promise.resolve({ ok: true, json, text: () => Promise.resolve(fresh) });
+    },
+    location: { href: 'http://127.0.0.1/?token=t' },
+    performance: { now: () => 0 },
+    setInterval: () => {},
+    setTimeout: (work: () => void) => queueMicrotask(work),
+  });
+  return [await promise, addresses[1] ?? ''].toReversed() as [string, boolean];
+}
+
+test('the page of an order that another order replaced shows the other, and no token of PayPal is sent again', async (t) => {
+  const shown = { language: 'en', address: '/return/paypal/P1' } as const;
+  const successor = await payerPage(order({ orderNo: 'P20300131080000ABCDEFGHJM' }), 'pay', en);
+  t.deepEqual(await changeOf(await payerPage(order(), 'pay', en), successor), ['http://127.0.0.1/?token=t', true]);
+  const back = await payerPage(order({ state: 'confirming' }), 'returned', shown);
+  const declined = await payerPage(order({ state: 'declined' }), 'returned', shown);
+  t.deepEqual(await changeOf(back, declined), ['/return/paypal/P1?lang=en', true]);
+});
+
 /** Runs the script of a page while its order stays as it is; returns the first requests as `seconds address`. */
 async function requestsOf(html: string, count: number): Promise<string[]> {
-  const [head = ''] = /<main[^>]*>/.exec(html) ?? [];
-  const dataset = Object.fromEntries(
-    [...head.matchAll(/ data-(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]),
-  );
+  const dataset = dataOf(html);
   const main = { dataset };
   const requests: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
