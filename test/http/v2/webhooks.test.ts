@@ -98,19 +98,14 @@ test.serial('a new signing secret is shown once, and replaces the old one when i
 
 test.serial('an application does not learn whether a host exists that it may not reach', async (t) => {
   const shop = await shopOf();
-  const errors = [];
-  for (const host of ['localhost', 'missing.invalid']) {
-    await shop.call('PUT', HOOK, { url: `https://${host}/hooks` });
-    const { lastError, tries } = (await shop.call('POST', `${HOOK}/test`)).body.data;
-    errors.push(lastError, tries[0].error);
-  }
-  for (const { lastError, tries } of (await shop.call('GET', `${HOOK}/deliveries`)).body.data)
-    errors.push(lastError, tries[0].error);
-  t.is(errors.length, 8);
-  t.deepEqual(
-    [...new Set(errors)],
-    ['address_refused: The host of the URL does not resolve, or its address is not allowed.'],
-  );
+  await shop.call('PUT', HOOK, { url: 'https://missing.invalid/hooks' });
+  const tested = (await shop.call('POST', `${HOOK}/test`)).body.data;
+  const [listed] = (await shop.call('GET', `${HOOK}/deliveries`)).body.data;
+  for (const { lastError, tries } of [tested, listed])
+    for (const error of [lastError, tries[0].error])
+      t.is(error, 'address_refused: The host of the URL does not resolve, or its address is not allowed.');
+  const { data } = (await file.admin('GET', `/api/v1/api-apps/${shop.clientId}/webhook/deliveries`)).body;
+  t.regex(data[0].lastError, /^unresolvable: /);
 });
 
 test.serial('a deleted webhook leaves no delivery for the next one, however many were pending', async (t) => {
