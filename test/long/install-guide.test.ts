@@ -142,7 +142,8 @@ test('every command of the guide "Install" works, up to a doctor without a findi
     printed.split(/^--- block \d+\n/m)[blocks.findIndex((text) => text.includes(word)) + 1] ?? '';
   t.regex(blockWith('node --version'), /^v24\./m);
   const service = readFileSync(join(folder, 'service.pid'), 'utf8').trim();
-  t.is(statSync(`/proc/${service}`).uid, Number(idOf('-u')), 'the service runs as the unprivileged user');
+  const asUser = async () => statSync(`/proc/${service}`).uid === Number(idOf('-u'));
+  await until('the service runs as the unprivileged user', asUser);
   const doctor = blockWith('payctl doctor\n');
   t.regex(doctor, /^alipay\tok\tlive, test request succeeded\t$/m);
   t.regex(doctor, /^master key\tok\tdecrypts all [1-9]/m);
