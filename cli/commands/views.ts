@@ -73,7 +73,7 @@ function surplusOf(row: Row): 'surplus' | 'shortage' | undefined {
   return gain === 0 ? undefined : gain > 0 ? 'surplus' : 'shortage';
 }
 
-/** What the channel has more than the books of the service, in minor units, for kinds with both directions. */
+/** The amount that the channel has more than the books of the service, in minor units, for kinds with both directions. */
 const GAINS: Readonly<Record<string, (row: Row) => number | undefined>> = {
   amount_differs: (row) => apart(row, 'amount'),
   refund_amount_differs: (row) => -apart(row, 'amount'),

@@ -72,7 +72,7 @@ const SHELLS = {
   },
 } as const;
 
-/** What is typed, and the arguments that payctl then gets. */
+/** The typed line, and the arguments that payctl then gets. */
 const LINES = (home: string) =>
   [
     ['payctl ord\tli\t--stat\tclosed\r', 'order list --status closed'],
@@ -87,7 +87,7 @@ const LINES = (home: string) =>
     [`payctl api --input ${home}/chan\t\r`, `api --input ${home}/channel.json`],
   ] as const;
 
-/** What is typed before Tab is pressed twice, and a word and a description that the shell then lists. */
+/** The line typed before Tab is pressed twice, and a word and a description that the shell then lists. */
 const LISTS = [
   ['payctl order ', 'timeline', 'Show the history'],
   ['payctl app ', 'rotate-secret', 'Create an API application'],

@@ -17,7 +17,7 @@ const file = await serviceOfFile(import.meta.filename);
 const { service } = file;
 coverRoutes(test, file);
 
-/** What no page has: a script except the one file, inline styles and handlers, resources of other origins. */
+/** Parts that no page has: a script except the one file, inline styles and handlers, resources of other origins. */
 const FORBIDDEN =
   /<script(?! src="\/docs\/assets\/guide\.js\?v=[0-9a-f]{12}" defer><\/script>)|<style|\sstyle=|\son\w+=|(src|<link[^>]*href)="https?:/;
 const POLICY =
