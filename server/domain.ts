@@ -39,13 +39,19 @@ export interface ProductSnapshot {
   coin?: { code: string; amount: number; bonus: number } | null;
 }
 
+/** One text in both languages. */
+export interface Words {
+  en: string;
+  zh: string;
+}
+
 /**
  * Facts about a channel that all folders and payctl need. Other facts are in its `ChannelKind` (payments/channel.ts).
  */
 interface ChannelFacts {
-  name: { en: string; zh: string };
+  name: Words;
   /** The name of the app that payers pay with. */
-  app: { en: string; zh: string };
+  app: Words;
   /** The channel's operator, as used in names of HTTP headers. */
   operator: string;
   /** The only currency that the channel accepts; absent = its `ChannelKind` lists the accepted currencies. */

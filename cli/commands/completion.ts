@@ -2,7 +2,7 @@ import { Argument, type Command, type Option } from 'commander';
 import type { Context, ContextOf, DescribedTree } from '../context.ts';
 import { examples } from '../options.ts';
 
-const SHELLS = ['bash', 'zsh', 'fish', 'powershell'] as const;
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof SHELLS)[number];
 
 interface Word {
@@ -32,7 +32,7 @@ type WriteScript = (places: readonly Place[], aliases: readonly Alias[]) => stri
 function completionScript(shell: Shell, program: Command, topics: readonly string[]): string {
   const places = withHelp(walk(program, ''), topics);
   const aliases = program.commands.flatMap((noun) => noun.aliases().map((plural): Alias => [plural, noun.name()]));
-  const scripts: Record<Shell, WriteScript> = { bash, zsh, fish, powershell };
+  const scripts: Record<Shell, WriteScript> = { bash, zsh, fish };
   return scripts[shell](places, aliases);
 }
 
@@ -282,24 +282,6 @@ complete -c payctl -f -a '(__payctl_complete)'
 }
 
 const FISH_FILES = '__fish_complete_path "$token"';
-
-function powershell(places: readonly Place[]): string {
-  const table = places.map(({ path, words, flags }) => `    '${path}' = '${texts([...words, ...flags])}'`);
-  return `# payctl completion for PowerShell
-Register-ArgumentCompleter -Native -CommandName payctl -ScriptBlock {
-  param($word, $ast, $cursor)
-  $table = @{
-${table.join('\n')}
-  }
-  $path = ''
-  foreach ($element in $ast.CommandElements | Select-Object -Skip 1) {
-    $next = "$path $element".Trim()
-    if ($table.ContainsKey($next)) { $path = $next }
-  }
-  ($table[$path] + ' ' + '${texts(places[0]?.flags)}') -split ' ' | Where-Object { $_ -like "$word*" } | ForEach-Object { [System.Management.Automation.CompletionResult]::new($_) }
-}
-`;
-}
 
 /** Defines `payctl completion`. */
 export function define(command: Command, context: ContextOf, tree: DescribedTree): void {

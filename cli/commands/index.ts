@@ -172,7 +172,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
   Other: [
     {
       name: 'completion',
-      summary: 'shell completion for bash, zsh, fish and powershell',
+      summary: 'shell completion for bash, zsh and fish',
       login: 'none',
       load: () => import('./completion.ts'),
     },

@@ -87,7 +87,7 @@ async function run(context: Context, options: PayFlags): Promise<void> {
       EXIT.failed,
       `Order ${String(ended['orderNo'])} is ${String(ended['status'])}, not paid.`,
       {
-        hint: `payctl order ${(await context.application()) ? 'get' : 'timeline'} ${String(ended['orderNo'])}`,
+        hint: `payctl explain ${String(ended['orderNo'])}`,
         extra: { orderNo: ended['orderNo'] },
       },
     );

@@ -39,7 +39,7 @@ import { billRoutes } from '../routes/bills.ts';
 import { ledgerCheckRoutes } from '../routes/ledger-check.ts';
 import { disputeRoutes, ownDisputeRoutes } from '../routes/disputes.ts';
 import { exceptionRoutes } from '../routes/exceptions.ts';
-import { explainRoutes } from '../routes/explain.ts';
+import { explainRoutes, ownExplainRoutes } from '../routes/explain.ts';
 import { notifyRoutes } from '../routes/notify.ts';
 import { consolePaymentRoutes, orderExportRoutes, orderRoutes, paymentRoutes } from '../routes/orders.ts';
 import { ownRefundRoutes, refundRoutes } from '../routes/refunds.ts';
@@ -94,6 +94,7 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
   const refunds = checkRefund(ports);
   const checkOne = (refundNo: string) => refunds(refundNo);
   const find = findDisputes(ports);
+  const explain = explainOrder({ store, now, channels: needs.channels, simulated });
   const plan = planBills(ports);
   const { asking, asksLittle, readsFiles } = concurrencyOfChannels(config.jobs);
   return {
@@ -110,10 +111,11 @@ export function composePayments(base: Base, { effects, auditChain, ...needs }: N
       approvalRoutes(operations),
       exceptionRoutes(operations),
       billRoutes(billOperations({ ...billPorts, patiently: outsideRequestTime })),
-      explainRoutes({ explain: explainOrder({ store, now, channels: needs.channels, simulated }) }),
+      explainRoutes({ explain }),
       ledgerCheckRoutes({ prove: checkLedger(ports, auditChain) }),
       orderExportRoutes({ exportOrders: exportOrders(ports) }),
       paymentRoutes({ ...operations, consoleClientId }),
+      ownExplainRoutes({ explain }),
       ownRefundRoutes(operations),
       ownDisputeRoutes(operations),
       notifyRoutes(operations),

@@ -167,6 +167,7 @@ export const CHINESE_OPERATIONS: Readonly<Record<string, string>> = {
   closePayment: '关闭订单',
   capturePayment: '对已授权订单请款（capture）',
   refundPayment: '退款',
+  explainOwnOrder: '查询订单当前状态的原因',
   getOwnTimeline: '查询订单时间线',
   listPayments: '查询订单列表',
   listOwnRefunds: '查询退款列表',

@@ -242,6 +242,23 @@ export const PLATFORM_DESCRIPTIONS: Readonly<Record<string, string>> = {
   // Own webhook, deliveries and timeline
   'State changes of the order and its refunds, exceptions, events and webhook deliveries, oldest first. The messages of the channel are left out.':
     '按时间正序列出订单及其退款的状态变化、异常、事件和 Webhook 投递，不含与渠道之间的报文。',
+  'The reason for the state of the order and of its refunds, the next automatic step with its time, and the remedy. Based on stored data only; the channel is not queried. Amounts are in minor units. The texts are in Chinese if the header Accept-Language prefers `zh`, otherwise in English.':
+    '说明订单及其退款处于当前状态的原因、下一个自动步骤及其时间，以及处理办法。仅依据已保存的数据，不向渠道查询。金额以最小货币单位表示。请求头 Accept-Language 以 `zh` 优先时文字为中文，否则为英文。',
+  'Stable code of the situation.': '情形的固定代码。',
+  'Explanation of the situation, as text.': '情形说明文字。',
+  'Next automatic step; null = none.': '下一个自动步骤；没有时为 null。',
+  'Name of the step.': '步骤名称。',
+  'Time of the step, RFC 3339 UTC; null = it is in progress.': '步骤的执行时间，RFC 3339 UTC；正在执行时为 null。',
+  'Remedy, if manual action is needed; null = none.': '需要人工处理时的处理办法；不需要时为 null。',
+  'Amounts of the order in minor units: `paid` = `refunded` + `refunding` + `kept`.':
+    '订单的各项金额，以最小货币单位表示：`paid` = `refunded` + `refunding` + `kept`。',
+  'Paid amount.': '已付金额。',
+  'Refunded amount.': '已退金额。',
+  'Amount of the refunds in progress.': '退款中的金额。',
+  'Amount that is neither refunded nor being refunded.': '既未退款也不在退款中的金额。',
+  'Amount that can still be refunded.': '仍可退款的金额。',
+  'Status of the refund.': '退款状态。',
+  'Code of the situation.': '情形代码。',
   'Time, RFC 3339 UTC.': '时间，RFC 3339 UTC。',
   'Kind of the entry.': '条目类型。',
   'Short description of the entry.': '条目的简要说明。',

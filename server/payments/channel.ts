@@ -1,4 +1,4 @@
-import type { ChannelOptions, DisputeState, Mode, PayHint, PayWay, Scene } from '../domain.ts';
+import type { ChannelOptions, DisputeState, Mode, PayHint, PayWay, Scene, Words } from '../domain.ts';
 import type {
   BillCalendar,
   BillDesk,
@@ -315,13 +315,13 @@ export interface ChannelInput {
 /** The texts about one channel in the advice that an operator gets when the service rejects its notifications. */
 export interface NotificationHelp {
   /** The fields of a notification that name the account. */
-  account: string;
+  account: Words;
   /** The parts of a request that carry the signature: proxies must pass them on. */
-  signature: string;
+  signature: Words;
   /** A clause about the key or id that verifies notifications: how the operator recognizes the right one. */
-  key: string;
+  key: Words;
   /** Whole sentences of advice, by reason of the rejection; they replace the general advice. */
-  changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], string>>>;
+  changes?: Readonly<Partial<Record<NotificationNotGenuine['why'], Words>>>;
 }
 
 /** The facts about a channel that do not depend on a configured account. See `channels/registry.ts`. */

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Credentials } from '../credentials/credentials.ts';
 import type { PublicChannel } from '../credentials/status.ts';
 import { requireScope } from '../http/authenticate.ts';
-import { endpoint } from '../http/endpoint.ts';
+import { Reply, endpoint } from '../http/endpoint.ts';
 import { type RouteGroup, routeGroup } from '../http/router.ts';
 import { CONFIRMED_WHERE_LIVE, actingIn, forAdministrators, forApplications, projectOf } from './schemas/audience.ts';
 import {
@@ -31,6 +31,7 @@ import {
   WRITE_CONFIG_ERRORS,
 } from './schemas/errors.ts';
 import { Toggle } from './schemas/identity.ts';
+import { languageHeaders, pageLanguage } from './schemas/language.ts';
 
 interface ConfigPorts {
   configs: Credentials['configs'];
@@ -84,7 +85,9 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
     '/list',
     endpoint({ auth: read, query, returns: ChannelConfig, list: true }, async (input) => {
       const views = await configs.list(projectOf(input));
-      return wholePage(views.map((view) => presentConfig(view, now(), input.caller)));
+      const language = pageLanguage(undefined, input.request);
+      const data = wholePage(views.map((view) => presentConfig(view, now(), input.caller, language)));
+      return new Reply({ data, headers: languageHeaders(language) });
     }),
   );
 
@@ -108,9 +111,14 @@ function buildRoutes({ configs, now }: ConfigPorts, audience: typeof anyProject 
    */
   router.get(
     '/:payWay',
-    endpoint({ auth: read, params: ByPayWay, query, returns: ChannelConfig }, async (input) =>
-      presentConfig(await configs.read(projectOf(input), input.params.payWay), now(), input.caller),
-    ),
+    endpoint({ auth: read, params: ByPayWay, query, returns: ChannelConfig }, async (input) => {
+      const language = pageLanguage(undefined, input.request);
+      const view = await configs.read(projectOf(input), input.params.payWay);
+      return new Reply({
+        data: presentConfig(view, now(), input.caller, language),
+        headers: languageHeaders(language),
+      });
+    }),
   );
 
   /**

@@ -16,18 +16,14 @@ const NextStep = z
   })
   .nullable();
 
-const OrderExplanation = z
+const OwnExplanation = z
   .object({
     orderNo: z.string(),
     status: z.string(),
     situation: z.string().describe('Stable code of the situation.'),
     reason: z.string(),
     next: NextStep,
-    fix: z
-      .string()
-      .nullable()
-      .describe('Command that resolves the situation, if manual action is possible; null = none.'),
-    askedBy: z.string(),
+    fix: z.string().nullable(),
     expiresAt: Timestamp,
     equation: z.object({
       currency: z.string(),
@@ -48,6 +44,17 @@ const OrderExplanation = z
         fix: z.string().nullable(),
       }),
     ),
+  })
+  .meta({ id: 'OwnOrderExplanation' });
+
+const OrderExplanation = z
+  .object({
+    ...OwnExplanation.shape,
+    fix: z
+      .string()
+      .nullable()
+      .describe('Command that resolves the situation, if manual action is possible; null = none.'),
+    askedBy: z.string(),
     exceptions: z.array(z.object({ id: z.string(), kind: z.string(), fix: z.string() })),
     bills: z
       .array(
@@ -73,12 +80,14 @@ const OrderExplanation = z
   })
   .meta({ id: 'OrderExplanation' });
 
-/** Explains the state of an order, for `payctl explain`. */
-export function explainRoutes({
-  explain,
-}: {
+interface ExplainPorts {
   explain: (requester: Requester, orderNo: string, language: Language) => Promise<Explanation>;
-}): RouteGroup {
+}
+
+const ByOrder = z.object({ orderNo: Id });
+
+/** Explains the state of any order to an administrator, for `payctl explain`. */
+export function explainRoutes({ explain }: ExplainPorts): RouteGroup {
   const router = routeGroup();
 
   /**
@@ -91,20 +100,48 @@ export function explainRoutes({
    *     description: >-
    *       The reason for the state of the order, the next automatic step and its time. Based on stored data only; the channel is not
    *       queried. Amounts are in minor units. The texts are in Chinese if the header Accept-Language prefers `zh`, otherwise in
-   *       English; the advice about refused notifications is always in English.
+   *       English.
    */
   router.get(
     '/api/v1/orders/:orderNo/explain',
     endpoint(
-      {
-        auth: { admin: 'viewer', projectScope: 'order' },
-        params: z.object({ orderNo: Id }),
-        returns: OrderExplanation,
-      },
+      { auth: { admin: 'viewer', projectScope: 'order' }, params: ByOrder, returns: OrderExplanation },
       async ({ params, caller, request }) => {
         const language = pageLanguage(undefined, request);
         const { refusedNotices, ...explained } = await explain(requesterOf(caller, request), params.orderNo, language);
-        const data = { ...explained, refusedNotices: presentRefused(refusedNotices) };
+        const data = { ...explained, refusedNotices: presentRefused(refusedNotices, language) };
+        return new Reply({ data, headers: languageHeaders(language) });
+      },
+    ),
+  );
+  return router;
+}
+
+/** Explains the state of an own order to an application. */
+export function ownExplainRoutes({ explain }: ExplainPorts): RouteGroup {
+  const router = routeGroup();
+
+  /**
+   * @openapi
+   * /api/v2/payment/orders/{orderNo}/explain:
+   *   get:
+   *     tags: [Payments]
+   *     operationId: explainOwnOrder
+   *     summary: Explain the state of an order
+   *     description: >-
+   *       The reason for the state of the order and of its refunds, the next automatic step with its time, and the remedy. Based on
+   *       stored data only; the channel is not queried. Amounts are in minor units. The texts are in Chinese if the header
+   *       Accept-Language prefers `zh`, otherwise in English.
+   *     parameters:
+   *       - { name: orderNo, in: path, example: P20300131080000ABCDEFGHJK }
+   */
+  router.get(
+    '/api/v2/payment/orders/:orderNo/explain',
+    endpoint(
+      { auth: { scope: 'payment:read' }, params: ByOrder, returns: OwnExplanation },
+      async ({ params, caller, request }) => {
+        const language = pageLanguage(undefined, request);
+        const data = await explain(requesterOf(caller, request), params.orderNo, language);
         return new Reply({ data, headers: languageHeaders(language) });
       },
     ),

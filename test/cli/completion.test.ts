@@ -7,7 +7,7 @@ import { nouns } from '../../cli/commands/index.ts';
 import { temporaryFolder } from '../support/folder.ts';
 import { missing, onTerminals, runPayctl } from './payctl.ts';
 
-for (const shell of ['bash', 'zsh', 'fish', 'powershell']) {
+for (const shell of ['bash', 'zsh', 'fish']) {
   test(`completion ${shell} knows every noun`, async (t) => {
     const { code, stdout } = await runPayctl(['completion', shell]);
     t.is(code, 0);

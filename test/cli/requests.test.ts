@@ -318,6 +318,7 @@ const MERCHANT_CASES: typeof CASES = [
   ['order list --merchant-order-no m-1 --watch --count 1', 'GET /api/v2/payment/orders?merchantOrderNo=m-1'],
   ['order get P1', 'GET /api/v2/payment/query/P1'],
   ['order timeline P1', 'GET /api/v2/payment/orders/P1/timeline'],
+  ['explain P1', 'GET /api/v2/payment/orders/P1/explain'],
   ['order close P1 -y', 'POST /api/v2/payment/close/P1'],
   ['order capture P1 -y', 'POST /api/v2/payment/capture/P1'],
   [

@@ -168,6 +168,10 @@ test('payctl sets up a service in an empty folder, takes a payment and refunds i
   t.is((await merchantRuns('skillpay list')).code, 5, 'a scope that the application lacks');
   t.regex((await merchantRuns('skillpay list')).stderr, /adds the scope skillpay:call/);
   t.regex(await merchantDone(`order timeline ${orderNo}`), /pending → paid/);
+  t.regex(
+    await merchantDone(`explain ${orderNo}`),
+    /^order\t.+\tpartially_refunded\n(?:.*\n)*why\tThe order is paid and partially refunded/,
+  );
   t.is((await merchantRuns('order sync P1')).code, 5);
   await merchantDone('logout');
   t.is((await merchantRuns('whoami')).code, 4);

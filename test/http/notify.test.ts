@@ -185,6 +185,14 @@ for (const payWay of PAY_WAYS)
         const explained = async () =>
           (await admin('GET', `/api/v1/orders/${orderNo}/explain`)).body.data.refusedNotices;
         t.like(await explained(), { why, detail, change });
+        const chinese = { 'accept-language': 'zh-CN' };
+        const read = await admin('GET', `/api/v1/payment/config/${payWay}`, undefined, chinese);
+        const inList = await admin('GET', '/api/v1/payment/config/list', undefined, chinese);
+        for (const { headers, body } of [read, inList]) {
+          t.is(headers.get('content-language'), 'zh-CN');
+          const row = [body.data].flat().find((one) => one.payWay === payWay);
+          t.regex(row.refusedNotices.change, /^\p{Script=Han}.*。$/u);
+        }
       },
     );
 

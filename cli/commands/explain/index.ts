@@ -3,7 +3,7 @@ import type { ApiClient } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
 import { repeatTarget } from '../../hints.ts';
 import { ENGLISH, type Speech, english, textIn } from '../../language.ts';
-import { examples } from '../../options.ts';
+import { examples, needs } from '../../options.ts';
 import { tsvLine } from '../../output.ts';
 import { segment } from '../../resource.ts';
 import { type Style, displayWidth, padTo, wrap } from '../../terminal-text.ts';
@@ -99,7 +99,7 @@ function paintedMark(style: Style, mark: string): string {
 
 /** Defines `payctl explain`. */
 export function define(command: Command, context: ContextOf): void {
-  command
+  needs(command, 'any')
     .description(
       'Explain why an order is in its current state: what happens next and when, the amounts, and its history. Piped output is one labelled line per fact, with ISO 8601 times.',
     )
@@ -118,32 +118,42 @@ export async function explainOrder(
   orderNo: string,
   now: Date | undefined,
 ): Promise<readonly Section[]> {
-  return sectionsOf(await find(api, orderNo), now);
+  const path = `${ORDERS}/${segment(orderNo)}`;
+  const [found, order] = await Promise.all([bare(api, path), api.get(path)]);
+  return sectionsOf(foundIn(found, order), now);
 }
 
-async function find(api: ApiClient, orderNo: string): Promise<Found> {
-  const path = `${ORDERS}/${segment(orderNo)}`;
-  const [explanation, { rows: timeline }, order] = await Promise.all([
-    api.get(`${path}/explain`),
-    api.page(`${path}/timeline`),
-    api.get(path),
-  ]);
+/** The query of an application updates the order first, so that the explanation is about the order as it is printed. */
+async function explainOwnOrder(api: ApiClient, orderNo: string, now: Date | undefined): Promise<readonly Section[]> {
+  const order = await api.get(`/api/v2/payment/query/${segment(orderNo)}`);
+  return sectionsOf(foundIn(await bare(api, ownPath(orderNo)), order), now);
+}
+
+function ownPath(orderNo: string): string {
+  return `/api/v2/payment/orders/${segment(orderNo)}`;
+}
+
+function foundIn({ timeline, ...explanation }: Row, order: Row): Found {
   return { explanation, timeline, order } as unknown as Found;
 }
 
-async function run({ api, print, terminal, flags, run: known }: Context, orderNo: string): Promise<void> {
+async function run(context: Context, orderNo: string): Promise<void> {
+  const { api, application, print, terminal, flags, run: known } = context;
+  const isOwn = (await application()) !== undefined;
   const words = (print.format === 'table' || print.format === 'tsv') && !flags.quiet && !print.fields;
-  if (!words) return print.item(await bare(api, orderNo), ORDER_VIEW);
+  if (!words) {
+    const path = isOwn ? ownPath(orderNo) : `${ORDERS}/${segment(orderNo)}`;
+    return print.item(await bare(api, path), ORDER_VIEW);
+  }
   const isPage = print.format === 'table';
-  const sections = await explainOrder(api, orderNo, isPage ? terminal.now() : undefined);
+  const sections = await (isOwn ? explainOwnOrder : explainOrder)(api, orderNo, isPage ? terminal.now() : undefined);
   const { columns, style } = terminal.out;
   const again = (line: string) => repeatTarget(line, flags, known.target);
   const space = { columns, style, again, speech: await print.speech() };
   await terminal.out.write(isPage ? drawPage(sections, space) : sections.flatMap(labelled).join(''));
 }
 
-async function bare(api: ApiClient, orderNo: string): Promise<Row> {
-  const path = `${ORDERS}/${segment(orderNo)}`;
+async function bare(api: ApiClient, path: string): Promise<Row> {
   const [explanation, { rows: timeline }] = await Promise.all([
     api.get(`${path}/explain`),
     api.page(`${path}/timeline`),

@@ -108,6 +108,7 @@ interface Next {
   at: string | null;
 }
 
+/** Merchants do not get the fields that are optional here. */
 interface Explanation {
   orderNo: string;
   status: string;
@@ -127,7 +128,7 @@ interface Explanation {
     next: Next | null;
     fix: string | null;
   }[];
-  exceptions: { id: string; kind: string; fix: string }[];
+  exceptions?: { id: string; kind: string; fix: string }[];
   bills?: {
     billNo: string;
     day: string;
@@ -195,7 +196,7 @@ export function sectionsOf({ explanation, timeline, order }: Found, now?: Date):
     },
     {
       title: 'exceptions',
-      lines: explanation.exceptions.flatMap(({ id, kind, fix }) => [
+      lines: (explanation.exceptions ?? []).flatMap(({ id, kind, fix }) => [
         { label: 'exception', cells: [coded('kind', kind), id] },
         // The advice for the exception is not printed if the advice for the order, printed above, begins with it.
         ...(explanation.fix?.startsWith(fix) ? [] : help(fix)),
@@ -245,6 +246,7 @@ function about({ orderNo, status, askedBy, expiresAt }: Explanation, order: Row,
     const value = plain(valueOf(order, field));
     return value === '' ? [] : [name(value)];
   });
+  const asker = askedBy ?? plain(order['clientId']);
   const open = ['created', 'pending', 'closing'].includes(status) && expiresAt;
   return [
     { label: 'order', cells: [orderNo, coded('orderState', status)], look: status },
@@ -255,7 +257,7 @@ function about({ orderNo, status, askedBy, expiresAt }: Explanation, order: Row,
     {
       label: 'asked',
       cells: [
-        say`by ${askedBy ?? plain(order['clientId'])}`,
+        ...(asker === '' ? [] : [say`by ${asker}`]),
         time(order['createdAt']),
         ...known,
         ...(open ? [say`expires ${time(expiresAt)}`] : []),

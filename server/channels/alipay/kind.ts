@@ -115,9 +115,12 @@ export const alipayKind: ChannelKind = {
   },
   bills: ALIPAY_BILLS,
   notificationHelp: {
-    account: 'app_id, seller_id',
-    signature: 'the fields sign and sign_type of the form',
-    key: 'the Alipay public key (or certificate) is that of this app in the open platform, not the own public key',
+    account: { en: 'app_id, seller_id', zh: 'app_id、seller_id' },
+    signature: { en: 'the fields sign and sign_type of the form', zh: '表单中的 sign 和 sign_type 字段' },
+    key: {
+      en: 'the Alipay public key (or certificate) is that of this app in the open platform, not the own public key',
+      zh: '支付宝公钥（或证书）取自开放平台中的本应用，而不是应用自己的公钥',
+    },
   },
   fields: [
     {

@@ -125,14 +125,24 @@ export const paypalKind: ChannelKind = {
   },
   bills: PAYPAL_BILLS,
   notificationHelp: {
-    account: 'client id',
-    signature: 'the headers Paypal-Transmission-Id, -Time and -Sig, Paypal-Cert-Url and Paypal-Auth-Algo',
-    key: 'WebhookId is the id of the webhook that leads to this address',
+    account: { en: 'client id', zh: 'client id' },
+    signature: {
+      en: 'the headers Paypal-Transmission-Id, -Time and -Sig, Paypal-Cert-Url and Paypal-Auth-Algo',
+      zh: '请求头 Paypal-Transmission-Id、-Time、-Sig、Paypal-Cert-Url 和 Paypal-Auth-Algo',
+    },
+    key: {
+      en: 'WebhookId is the id of the webhook that leads to this address',
+      zh: 'WebhookId 是指向本地址的那个 webhook 的 ID',
+    },
     changes: {
-      chain_incomplete:
-        'PayPal did not confirm the signature of the message: compare the client id and WebhookId of the channel configuration with those of the app.',
-      serial_unknown:
-        'The certificate address is not one of PayPal in the mode of the configuration: compare its mode with that of the app.',
+      chain_incomplete: {
+        en: 'PayPal did not confirm the signature of the message: compare the client id and WebhookId of the channel configuration with those of the app.',
+        zh: 'PayPal 未确认该消息的签名：请核对渠道配置中的 client id 和 WebhookId 是否与 PayPal 应用一致。',
+      },
+      serial_unknown: {
+        en: 'The certificate address is not one of PayPal in the mode of the configuration: compare its mode with that of the app.',
+        zh: '证书地址不是该配置所用模式下的 PayPal 地址：请核对配置的模式是否与 PayPal 应用一致。',
+      },
     },
   },
   fields: FIELDS,

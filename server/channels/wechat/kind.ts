@@ -292,14 +292,24 @@ export const wechatKind: ChannelKind = {
   },
   bills: WECHAT_BILLS,
   notificationHelp: {
-    account: 'mchid, appid',
-    signature: 'the headers Wechatpay-Timestamp, Wechatpay-Nonce, Wechatpay-Serial and Wechatpay-Signature',
-    key: 'the WeChat Pay public key or platform certificate is the one that the merchant platform shows',
+    account: { en: 'mchid, appid', zh: 'mchid、appid' },
+    signature: {
+      en: 'the headers Wechatpay-Timestamp, Wechatpay-Nonce, Wechatpay-Serial and Wechatpay-Signature',
+      zh: '请求头 Wechatpay-Timestamp、Wechatpay-Nonce、Wechatpay-Serial 和 Wechatpay-Signature',
+    },
+    key: {
+      en: 'the WeChat Pay public key or platform certificate is the one that the merchant platform shows',
+      zh: '微信支付公钥或平台证书与商户平台上显示的一致',
+    },
     changes: {
-      misconfigured:
-        'Set the APIv3 key of the merchant platform in the channel configuration: the signature is genuine, and the configured key does not decrypt.',
-      serial_unknown:
-        'Download the platform certificate (payctl cert download wechat), or upload the WeChat Pay public key whose id the notification names.',
+      misconfigured: {
+        en: 'Set the APIv3 key of the merchant platform in the channel configuration: the signature is genuine, and the configured key does not decrypt.',
+        zh: '签名真实，但所配置的密钥无法解密：请在渠道配置中填写商户平台的 APIv3 密钥。',
+      },
+      serial_unknown: {
+        en: 'Download the platform certificate (payctl cert download wechat), or upload the WeChat Pay public key whose id the notification names.',
+        zh: '请下载平台证书（payctl cert download wechat），或上传通知中所标识的微信支付公钥。',
+      },
     },
   },
   fields: FIELDS,

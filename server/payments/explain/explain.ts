@@ -1,3 +1,4 @@
+import type { Words } from '../../domain.ts';
 import type { BillDifferenceRow } from '../../db/entities/bills.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
 import type { RefundRow } from '../../db/entities/refunds.ts';
@@ -8,7 +9,8 @@ import { refusedOf, type ShownRefusal } from '../notification-refusal.ts';
 import type { Requester, Ports } from '../ports.ts';
 import { findOrder, refundStatusOf, statusOf } from '../view.ts';
 import { hasSibling, loadRefundFacts } from '../settle.ts';
-import { type Words, isPaidTwice, paidTwice, refundSituation, situationOf } from './situations.ts';
+import { isPaidTwice, paidTwice, refundSituation } from './refund-situations.ts';
+import { type Reader, situationOf, wordsFor } from './situations.ts';
 import { refundableOf } from '../core/transitions.ts';
 
 interface NextStep {
@@ -71,7 +73,10 @@ interface Explained {
 /** The languages of the texts. Codes and commands are the same in both. */
 type Language = keyof Words;
 
-/** Creates the function that explains an order from the stored rows; the channel is not queried. */
+/**
+ * Creates the function that explains an order from the stored rows; the channel is not queried. The owner of the order
+ * gets the words for merchants.
+ */
 export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & { simulated: boolean }) {
   const { store, now, channels, simulated } = ports;
   return async (requester: Requester, orderNo: string, language: Language): Promise<Explanation> => {
@@ -90,26 +95,31 @@ export function explainOrder(ports: Pick<Ports, 'store' | 'now' | 'channels'> & 
         refused: state ? refusedOf(channels.kindOf(payWay), state, now()) : null,
       };
     });
-    return explain(read, { now: now(), simulated, language });
+    const reader = requester.owner === 'any' ? 'administrator' : 'merchant';
+    return explain(read, { now: now(), simulated, reader, language });
   };
 }
 
 function explain(
   { order, refunds, exceptions, sibling, facts, lines = [], differences = [], refused = null }: Explained,
-  { now, simulated, language }: { now: Date; simulated: boolean; language: Language },
+  { now, simulated, reader, language }: { now: Date; simulated: boolean; reader: Reader; language: Language },
 ): Explanation {
   const situation = situationOf({ order, exceptions, now, simulated, sibling });
   const refundSteps = refunds.map((refund) =>
-    explainRefund(order, refund, { facts, twice: exceptions.find((one) => isPaidTwice(one, refund)) }, now, language),
+    explainRefund(
+      order,
+      refund,
+      { facts, twice: exceptions.find((one) => isPaidTwice(one, refund)) },
+      { now, reader, language },
+    ),
   );
   const soonest = refundSteps.map(({ next }) => next).find((next) => next !== null) ?? null;
   return {
     orderNo: order.orderNo,
     status: statusOf(order),
     situation: situation.code,
-    reason: situation.reason[language],
+    ...wordsFor(reader, situation, language),
     next: situation.next ? (stepOf(situation.next[language], order, now) ?? soonest) : null,
-    fix: fixIn(language, situation.fix),
     askedBy: order.clientId,
     expiresAt: order.expiresAt.toISOString(),
     equation: {
@@ -149,8 +159,7 @@ function explainRefund(
   order: OrderRow,
   refund: RefundRow,
   { facts, twice }: { facts: RefundFacts; twice: OrderExceptionRow | undefined },
-  now: Date,
-  language: Language,
+  { now, reader, language }: { now: Date; reader: Reader; language: Language },
 ): Explanation['refunds'][number] {
   const canRetry = !('refuse' in decideRefund(order, refund, { command: 'retry', facts }, now));
   const situation = twice ? paidTwice(twice) : refundSituation(refund, now, canRetry);
@@ -159,14 +168,9 @@ function explainRefund(
     amountMinor: Number(refund.amount),
     status: refundStatusOf(refund),
     situation: situation.code,
-    reason: situation.reason[language],
+    ...wordsFor(reader, situation, language),
     next: situation.next ? stepOf(situation.next[language], refund, now) : null,
-    fix: fixIn(language, situation.fix),
   };
-}
-
-function fixIn(language: Language, fix: string | Words | undefined): string | null {
-  return typeof fix === 'object' ? fix[language] : (fix ?? null);
 }
 
 /** While a job is working on the row (`leasedUntil`), the step counts as running. */

@@ -1,16 +1,8 @@
-import { CHANNELS, type CloseReason } from '../../domain.ts';
+import { CHANNELS, type CloseReason, type Words } from '../../domain.ts';
 import type { OrderExceptionRow, OrderRow } from '../../db/entities/orders.ts';
-import type { RefundRow } from '../../db/entities/refunds.ts';
 import { MOST_APPROVALS_ASKED, decideOrder } from '../core/decide-order.ts';
-import { isExternal } from '../core/open-refund.ts';
-import { type NextRefundStep, type NextStep, endOf, nextRefundStep, nextStep } from '../core/plan.ts';
+import { type NextStep, endOf, nextStep } from '../core/plan.ts';
 import { majorText } from '../../money.ts';
-
-/** One text in both languages. */
-export interface Words {
-  en: string;
-  zh: string;
-}
 
 /** Texts for PayPal's `status_details.reason` of a pending capture (Payments API v2). */
 const HELD_WORDS: Readonly<Record<string, Words>> = {
@@ -49,13 +41,41 @@ interface Scene {
   sibling: boolean;
 }
 
-interface Situation {
+/** The situation of an order or a refund. */
+export interface Situation {
   code: string;
   reason: Words;
   /** The automatic step at the order's next check; absent = none. */
   next?: Words;
   /** The command to run, if the operator must act. A command is the same in both languages. */
   fix?: string | Words;
+  /**
+   * What a merchant reads instead: a reason that names nothing of others, and a remedy that a merchant can use; null =
+   * none is needed. Without a remedy for merchants, `fix` becomes the advice to ask the operator.
+   */
+  forMerchants?: { reason?: Words; fix?: Words | null };
+}
+
+/** The reader of an explanation: an administrator, or the merchant of the order. */
+export type Reader = 'administrator' | 'merchant';
+
+const ASK_OPERATOR: Words = {
+  en: 'ask the operator of the payment service, with the order number',
+  zh: '请联系支付服务的运营方，并提供订单号',
+};
+
+/** The reason and the remedy of a situation in the words for one reader. */
+export function wordsFor(
+  reader: Reader,
+  { reason, fix, forMerchants = {} }: Situation,
+  language: keyof Words,
+): { reason: string; fix: string | null } {
+  const isMerchant = reader === 'merchant';
+  const remedy = isMerchant ? (forMerchants.fix ?? (forMerchants.fix === undefined && fix ? ASK_OPERATOR : null)) : fix;
+  return {
+    reason: ((isMerchant && forMerchants.reason) || reason)[language],
+    fix: typeof remedy === 'object' && remedy !== null ? remedy[language] : (remedy ?? null),
+  };
 }
 
 /** Explains an order: by the exception that blocks the order, otherwise by the next automatic step. */
@@ -67,6 +87,12 @@ export function situationOf(scene: Scene): Situation {
       reason: {
         en: 'This is a simulator order, and the simulator is off, so the order is frozen. It continues when the setting Debug is true, or, in the environment staging, when Simulator.Url is set.',
         zh: '这是模拟器订单，而模拟器已关闭，因此订单被冻结。将配置 Debug 设为 true，或在 staging 环境中设置 Simulator.Url 后，订单继续处理。',
+      },
+      forMerchants: {
+        reason: {
+          en: 'This is a simulator order, and the simulator is off, so the order is frozen.',
+          zh: '这是模拟器订单，而模拟器已关闭，因此订单被冻结。',
+        },
       },
     };
   return blocked(scene) ?? STEPS[nextStep(order, now)](scene);
@@ -97,6 +123,12 @@ function blocked(scene: Scene): Situation | undefined {
       },
       next: { en: 'the channel is queried again', zh: '再次向渠道查单' },
       fix: `payctl exception resolve ${anothers.id} --action acknowledge --reason …`,
+      forMerchants: {
+        reason: {
+          en: 'The channel reports a payment that already belongs to another order. One payment settles one order.',
+          zh: '渠道上报的支付交易号已属于另一笔订单。一笔付款只能对应一笔订单。',
+        },
+      },
     };
   }
   const unexplained = openOf(scene, 'refund_unexplained');
@@ -167,6 +199,7 @@ function held(scene: Scene): Situation {
     },
     next: { en: 'the channel is queried for the result', zh: '向渠道查询结果' },
     ...(listed ? { fix: `payctl exception resolve ${listed.id} --action close --reason …` } : {}),
+    forMerchants: { fix: null },
   };
 }
 
@@ -348,6 +381,7 @@ function paid(scene: Scene): Situation {
         zh: '款项在订单结束之后到账；按应用的逾期付款策略予以接受。',
       },
       fix: `payctl exception resolve ${late.id} --action acknowledge --reason …`,
+      forMerchants: { fix: null },
     };
   const dispute = openOf(scene, 'dispute');
   if (dispute) return disputed(dispute);
@@ -407,7 +441,7 @@ function ifPaidNow({ order, sibling, now }: Scene): Words {
 }
 
 /** Two commands of which the operator runs one. */
-function either(one: string, other: string): Words {
+export function either(one: string, other: string): Words {
   return { en: `${one}, or ${other}`, zh: `${one}，或 ${other}` };
 }
 
@@ -423,132 +457,7 @@ function received({ receivedMinor, receivedCurrency }: OrderExceptionRow, order:
   return money(receivedMinor ?? 0n, receivedCurrency ?? order.currency);
 }
 
-/** Explains a refund: by its next step, or by its state if the refund has ended. */
-export function refundSituation(refund: RefundRow, now: Date, canRetry: boolean): Situation {
-  const step = nextRefundStep(refund, now);
-  const { approval, state, refundNo, actor } = refund;
-  if (approval === 'waiting' && state === 'pending')
-    return {
-      code: 'waiting_for_approval',
-      reason: {
-        en: `The amount is reserved; an administrator other than ${actor} has to approve the refund.`,
-        zh: `退款金额已预留，须由 ${actor} 以外的管理员审批。`,
-      },
-      fix: either(`payctl approval approve ${refundNo}`, `payctl approval reject ${refundNo}`),
-    };
-  return step === 'rest' ? endedRefund(refund, canRetry) : UNDER_WAY[step](refund);
-}
-
-function endedRefund(refund: RefundRow, canRetry: boolean): Situation {
-  const { state, elsewhere, refundNo, approval, failureMessage } = refund;
-  if (state === 'succeeded' && !elsewhere)
-    return { code: 'done', reason: { en: 'The channel confirmed the refund.', zh: '渠道已确认退款成功。' } };
-  if (state === 'succeeded') return { code: 'elsewhere', reason: whereElse(refund) };
-  if (state === 'failed' && approval === 'rejected')
-    return {
-      code: 'rejected',
-      reason: {
-        en: `An administrator rejected the refund: ${withoutStop(failureMessage ?? '')}.`,
-        zh: `管理员驳回了该退款：${withoutStop(failureMessage ?? '')}。`,
-      },
-    };
-  const failure = failureOf(refund);
-  if (state === 'failed')
-    return {
-      code: 'refused',
-      reason: { en: `The channel refused the refund: ${failure.en}.`, zh: `渠道拒绝了该退款：${failure.zh}。` },
-      ...(canRetry ? { fix: `payctl refund retry ${refundNo}` } : {}),
-    };
-  const resolve = `payctl refund resolve ${refundNo}`;
-  return {
-    code: 'abnormal',
-    reason: { en: `The refund needs manual review: ${failure.en}.`, zh: `退款异常，需要人工处理：${failure.zh}。` },
-    // A refund made outside this service is never sent, so it cannot be retried.
-    fix: isExternal(refund.origin) ? resolve : either(`payctl refund retry ${refundNo}`, resolve),
-  };
-}
-
-function whereElse({ origin, failureMessage }: RefundRow): Words {
-  if (origin === 'dispute')
-    return { en: 'The money was lost to a dispute of the payer.', zh: '款项因付款人的争议被扣回。' };
-  if (origin === 'channel')
-    return {
-      en: 'The refund was made outside this service, for example in the portal of the channel.',
-      zh: '退款不是由本服务发起的，例如是在渠道商户平台上操作的。',
-    };
-  // `failureMessage` is the reason of an administrator. It is always stored if an administrator resolved the refund.
-  return failureMessage === null
-    ? {
-        en: 'The channel paid the refund to the own account of the merchant, who has to pay the payer.',
-        zh: '渠道把退款退到了商户自己的账户，须由商户付给付款人。',
-      }
-    : { en: 'The payer was refunded outside the channel.', zh: '已在渠道之外退款给付款人。' };
-}
-
-/** Whether an exception reports that the channel made a refund that an administrator had already paid another way. */
-export function isPaidTwice({ kind, refundNo, detail }: OrderExceptionRow, refund: RefundRow): boolean {
-  return kind === 'refund_elsewhere' && refundNo === refund.refundNo && detail?.['paidTwice'] === true;
-}
-
-/** The situation of a refund whose money the payer received twice. */
-export function paidTwice({ id, detail }: OrderExceptionRow): Situation {
-  const reason = String(detail?.['reason']);
-  return {
-    code: 'paid_twice',
-    reason: {
-      en: `The channel made the refund after all, and the payer was refunded outside the channel as well (${reason}). The payer has the money twice.`,
-      zh: `渠道最终完成了退款，而此前已在渠道之外退给付款人（${reason}）。付款人收到了两份退款。`,
-    },
-    fix: `payctl exception resolve ${id} --action acknowledge --reason …`,
-  };
-}
-
-const UNDER_WAY: Readonly<Record<Exclude<NextRefundStep, 'rest'>, (refund: RefundRow) => Situation>> = {
-  await_slot: () => ({
-    code: 'scheduled',
-    reason: {
-      en: 'The channel requires a delay between refunds of the same order; this refund is queued.',
-      zh: '渠道要求同一订单的两次退款之间有间隔，该退款正在排队。',
-    },
-    next: { en: 'the refund is sent', zh: '发送退款请求' },
-  }),
-  send: () => ({
-    code: 'unsent',
-    reason: { en: 'The refund is reserved but has not been sent yet.', zh: '退款金额已预留，尚未发送。' },
-    next: { en: 'the refund is sent', zh: '发送退款请求' },
-  }),
-  confirm_refusal: (refund) => ({
-    code: 'doubtful_refusal',
-    reason: {
-      en: `The channel refused the request (${failureOf(refund).en}), but an earlier request may have succeeded; the refund fails only after two queries do not find it.`,
-      zh: `渠道拒绝了本次请求（${failureOf(refund).zh}），但此前的请求可能已经成功；两次查询均查无此退款时，才判定为失败。`,
-    },
-    next: { en: 'the channel is queried for the refund', zh: '向渠道查询该退款' },
-  }),
-  ask_if_done: () => ({
-    code: 'accepted',
-    reason: { en: 'The channel is processing the refund.', zh: '渠道正在处理该退款。' },
-    next: { en: 'the channel is queried for the result', zh: '向渠道查询结果' },
-  }),
-  ask_if_known: () => ({
-    code: 'unknown',
-    reason: {
-      en: 'The refund was sent without a usable response; it may or may not have succeeded.',
-      zh: '退款请求已发出，但没有得到有效响应，结果未知。',
-    },
-    next: {
-      en: 'the channel is queried; if it has no such refund, it is sent again under the same number',
-      zh: '向渠道查询；如果查无此退款，则以同一退款单号重新发送',
-    },
-  }),
-};
-
 /** Another's text, without the full stop at its end: the sentence that quotes it has its own. */
-function withoutStop(text: string): string {
+export function withoutStop(text: string): string {
   return text.trimEnd().replace(/[.。．]+$/, '');
-}
-
-function failureOf({ failureCode, failureMessage }: RefundRow): Words {
-  const said = withoutStop([failureCode, failureMessage].filter(Boolean).join(' '));
-  return said === '' ? { en: 'no reason given', zh: '未说明原因' } : { en: said, zh: said };
 }

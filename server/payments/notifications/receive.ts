@@ -377,7 +377,7 @@ export function receiveNotification(ports: Ports): ReceiveNotification {
   }
 
   function reportRefused(of: { project: string; payWay: PayWay }, refusal: NotificationRefusal): void {
-    const change = changeFor(ports.channels.kindOf(of.payWay), refusal.why);
+    const { en: change } = changeFor(ports.channels.kindOf(of.payWay), refusal.why);
     ports.log('warn', 'a notification was refused', { ...of, ...refusal, change });
     // Anyone can post to the address of a project that does not exist, so nothing is stored for it.
     if (refusal.why !== 'not_configured') ports.onNotification?.(of, refusal);

@@ -7,6 +7,7 @@ import { InvalidRequest } from '../../errors.ts';
 import { type Caller, type Page, Reply } from '../../http/contract.ts';
 import { UploadedFile } from '../../http/uploads.ts';
 import { type ChannelKind, MODES, PAY_WAYS, type ProbeResult, SCENES } from '../../payments/channel.ts';
+import type { Language } from '../../pages/language.ts';
 import type { ShownRefusal } from '../../payments/notification-refusal.ts';
 import { Code, Id, SafeText, Timestamp } from './fields.ts';
 
@@ -323,7 +324,12 @@ export function presentPublicChannel(channel: PublicChannel): z.input<typeof Pub
 }
 
 /** Converts a channel configuration to the form in which the API returns it. */
-export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.input<typeof ChannelConfig> {
+export function presentConfig(
+  view: ConfigView,
+  now: Date,
+  reader: Caller,
+  language: Language = 'en',
+): z.input<typeof ChannelConfig> {
   const used = ({ id, kind, name, serialNumber, fingerprint, notAfter }: ShownCert) => {
     return { id, kind, name, serialNumber, fingerprint, notAfter: iso(notAfter), daysLeft: daysLeft(notAfter, now) };
   };
@@ -337,14 +343,19 @@ export function presentConfig(view: ConfigView, now: Date, reader: Caller): z.in
     lastSuccessAt: iso(view.lastSuccessAt),
     lastFailureAt: iso(view.lastFailureAt),
     lastNoticeAt: iso(view.lastNoticeAt),
-    refusedNotices: presentRefused(view.refusedNotices),
+    refusedNotices: presentRefused(view.refusedNotices, language),
     updatedAt: iso(view.updatedAt),
   };
 }
 
 /** Converts the summary of refused notifications to the form in which the API returns it. */
-export function presentRefused(refused: ShownRefusal | null): z.input<typeof RefusedNotices> | null {
-  return refused && { ...refused, since: refused.since.toISOString(), at: refused.at.toISOString() };
+export function presentRefused(
+  refused: ShownRefusal | null,
+  language: Language,
+): z.input<typeof RefusedNotices> | null {
+  if (!refused) return null;
+  const { change, since, at } = refused;
+  return { ...refused, change: change[language], since: since.toISOString(), at: at.toISOString() };
 }
 
 /** Converts the list of fields that a channel configuration may have to the form in which the API returns it. */

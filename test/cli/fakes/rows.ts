@@ -342,7 +342,7 @@ export const samples: [RegExp, (request: Seen) => unknown, boolean?][] = [
   ...controlSamples,
   [/^\/api\/v1\/api-apps\//, merged(appRow)],
   [
-    /^\/api\/v1\/orders\/[^/]+\/explain$/,
+    /^\/api\/(?:v1|v2\/payment)\/orders\/[^/]+\/explain$/,
     () => ({
       data: {
         orderNo: orderRow['orderNo'],

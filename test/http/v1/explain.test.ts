@@ -25,8 +25,10 @@ const lost: Story = async ({ service, shop }) => {
 
 const closedLate =
   (policy: 'accept' | 'refund'): Story =>
-  async ({ service }) => {
+  async (world) => {
+    const { service } = world;
     const shop = await service.merchant({ latePayment: { afterClose: policy } });
+    world.shop = shop;
     const orderNo = await placeOrder(shop, { amount: 10, payWay: 'wechat' });
     await shop.call('POST', `/api/v2/payment/close/${orderNo}`);
     await service.sim('/sim/pay', { orderNo, force: true });
@@ -139,7 +141,8 @@ for (const [situation, story, next] of STORIES)
   test.serial(
     `${situation}: explained with ${next ? 'the next action and its time' : 'nothing more to do'}`,
     async (t) => {
-      const orderNo = await story({ service, shop: await file.shop() });
+      const world = { service, shop: await file.shop() };
+      const orderNo = await story(world);
       const { status, body } = await admin('GET', `/api/v1/orders/${orderNo}/explain`);
       t.is(status, 200);
       t.is(body.data.situation, situation, `${await stateOf(service, orderNo)} ${body.data.reason}`);
@@ -149,8 +152,33 @@ for (const [situation, story, next] of STORIES)
       const { paid, refunded, refunding, kept } = body.data.equation;
       t.is(paid, refunded + refunding + kept);
       await inChinese(t, orderNo, body.data);
+      await toMerchant(t, world.shop, orderNo, body.data);
     },
   );
+
+/** Asserts that the merchant of the order gets the same situation, without what only administrators know or can do. */
+async function toMerchant(t: ExecutionContext, shop: Merchant, orderNo: string, full: Record<string, unknown>) {
+  const path = `/api/v2/payment/orders/${orderNo}/explain`;
+  const { status, body } = await shop.call('GET', path);
+  t.is(status, 200);
+  const forAdministrators = ['askedBy', 'exceptions', 'bills', 'differences', 'refusedNotices'];
+  t.deepEqual(
+    Object.keys(body.data).toSorted(),
+    Object.keys(full)
+      .filter((field) => !forAdministrators.includes(field))
+      .toSorted(),
+  );
+  t.notRegex(JSON.stringify(body.data), /payctl|admin:|exception/);
+  t.is(body.data.fix === null, full['fix'] === null || MERCHANT_NEED_NOT_ACT.has(String(full['situation'])));
+  const chinese = await shop.call('GET', path, undefined, { 'accept-language': 'zh-CN' });
+  for (const part of [chinese.body.data, ...chinese.body.data.refunds]) {
+    t.regex(part.reason, /^\p{Script=Han}.*。$/u);
+    if (part.fix) t.regex(part.fix, /\p{Script=Han}/u);
+  }
+  if (body.data.situation === full['situation']) t.deepEqual(body.data.equation, full['equation']);
+}
+
+const MERCHANT_NEED_NOT_ACT: ReadonlySet<string> = new Set(['late_accepted']);
 
 /** Asserts that the explanation in Chinese differs from the English one only in its texts. */
 async function inChinese(t: ExecutionContext, orderNo: string, english: Record<string, unknown>): Promise<void> {
@@ -168,6 +196,10 @@ async function inChinese(t: ExecutionContext, orderNo: string, english: Record<s
   t.like(body.data, { status, situation, askedBy, exceptions });
 }
 
+test.serial('an unknown order is 404', async (t) => {
+  refused(t, await admin('GET', '/api/v1/orders/P20300101000000ABCDEFGHJK/explain'), 404, 'not_found');
+});
+
 test.serial('without Debug an order of the simulator is frozen, and its explanation shows it', async (t) => {
   const orderNo = await placeOrder(await file.shop(), { amount: 10 });
   const later = await startService(t, { url: service.databaseUrl, env: { PAY_DEBUG: 'false' } });
@@ -175,8 +207,4 @@ test.serial('without Debug an order of the simulator is frozen, and its explanat
   const { token } = (await request(later.url, 'POST', '/api/v1/login', account)).body.data;
   const { body } = await as(later, token)('GET', `/api/v1/orders/${orderNo}/explain`);
   t.is(body.data.situation, 'frozen');
-});
-
-test.serial('an unknown order is 404', async (t) => {
-  refused(t, await admin('GET', '/api/v1/orders/P20300101000000ABCDEFGHJK/explain'), 404, 'not_found');
 });

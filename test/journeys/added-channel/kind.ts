@@ -56,9 +56,9 @@ export const exampleKind: ChannelKind = {
   },
   bills: { utcOffsetMinutes: 60, readyAfterMinutes: 0, backDays: 30 },
   notificationHelp: {
-    account: 'shop',
-    signature: 'the header Example-Signature',
-    key: 'the API key is that of the shop',
+    account: { en: 'shop', zh: 'shop' },
+    signature: { en: 'the header Example-Signature', zh: '请求头 Example-Signature' },
+    key: { en: 'the API key is that of the shop', zh: 'API 密钥属于该店铺' },
   },
   fields: FIELDS,
   certKinds: [],

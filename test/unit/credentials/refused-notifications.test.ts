@@ -69,7 +69,7 @@ test('with several accounts the reason closest to acceptance is reported', (t) =
   t.is(strange.length, 200);
 });
 
-test('every reason has a sentence with the required change', (t) => {
+test('every reason has a sentence with the required change, in both languages', (t) => {
   for (const kind of CHANNEL_KINDS.values())
     for (const why of [
       'unsigned',
@@ -79,6 +79,9 @@ test('every reason has a sentence with the required change', (t) => {
       'misconfigured',
       'timeout',
       'busy',
-    ])
-      t.regex(changeFor(kind, why), /^[A-Z].{40,}\.$/u, `${kind.payWay} ${why}`);
+    ]) {
+      const { en, zh } = changeFor(kind, why);
+      t.regex(en, /^[A-Z].{40,}\.$/u, `${kind.payWay} ${why}`);
+      t.regex(zh, /^\p{Script=Han}.{15,}。$/u, `${kind.payWay} ${why}`);
+    }
 });

@@ -47,7 +47,11 @@ export function fakeKind(payWay: PayWay = 'alipay', made: MadeChannel[] = []): C
       { name: 'appId', label: 'App', secret: false, requiredIn: modes, pattern: /^\w{1,32}$/, help: '' },
       { name: 'apiKey', label: 'Key', secret: true, requiredIn: modes, pattern: /^\S{4,64}$/, help: '' },
     ],
-    notificationHelp: { account: 'app', signature: 'the field sign', key: 'the key is that of the app' },
+    notificationHelp: {
+      account: { en: 'app', zh: 'app' },
+      signature: { en: 'the field sign', zh: '字段 sign' },
+      key: { en: 'the key is that of the app', zh: '密钥属于该应用' },
+    },
     certKinds: [],
     accountOf: ({ appId = '' }) => appId,
     registrations: () => [],

@@ -101,6 +101,9 @@ export const operationsWords: Glossary = {
   },
   BillDifference: { exceptionId: ['ID of the exception that was opened for this difference; null = none.', null] },
   'BillDifference OrderExplanation OrderExplanation.refunds': { fix: ['Command that resolves it; null = none.', null] },
+  'OwnOrderExplanation OwnOrderExplanation.refunds': {
+    fix: ['Remedy, if manual action is needed; null = none.', null],
+  },
   'BillDifference.ours': { state: ['State of the order or refund.', 'paid'] },
   'BillDifference.ours BillDifference.theirs OrderExplanation.bills': {
     feeMinor: ['Fee in minor units.', 8],
@@ -239,7 +242,7 @@ export const operationsWords: Glossary = {
     p99: ['99th percentile.', 12],
     max: ['Maximum.', 20],
   },
-  'Order OrderEntry OrderExplanation SkillOrder': {
+  'Order OrderEntry OrderExplanation OwnOrderExplanation SkillOrder': {
     status: ['Status of the order.', 'paid'],
     expiresAt: ['When an unpaid order expires, RFC 3339 UTC.', '2030-01-31T10:00:00.000Z'],
   },
@@ -253,18 +256,20 @@ export const operationsWords: Glossary = {
     resolvedBy: ['Actor that resolved the exception, such as `admin:NAME` or `service`; null = still open.', null],
     blocksRefunds: ['Whether refunds of the order are blocked until the exception is resolved.', false],
   },
-  OrderExplanation: {
+  'OrderExplanation OwnOrderExplanation': {
     equation: ['Amounts of the order in minor units: `paid` = `refunded` + `refunding` + `kept`.'],
+  },
+  OrderExplanation: {
     exceptions: ['Exceptions of the order.'],
     askedBy: ['`client_id` of the application that placed the order.', 'app_0a1b2c3d4e5f6g7h8i9j'],
   },
-  'OrderExplanation OrderExplanation.refunds': {
+  'OrderExplanation OrderExplanation.refunds OwnOrderExplanation OwnOrderExplanation.refunds': {
     next: ['Next automatic step; null = none.', null],
     situation: ['Code of the situation.', 'settled'],
     reason: ['Explanation of the situation, as text.', 'The channel confirmed it.'],
   },
   'OrderExplanation.bills': { kind: ['Kind of the bill line.', 'payment'] },
-  'OrderExplanation.equation': {
+  'OrderExplanation.equation OwnOrderExplanation.equation': {
     paid: ['Paid amount.', 1250],
     refunded: ['Refunded amount.', 250],
     refunding: ['Amount of the refunds in progress.', 0],
@@ -274,8 +279,10 @@ export const operationsWords: Glossary = {
   'OrderExplanation.exceptions': {
     fix: ['Command that resolves the exception.', 'payctl exception resolve 00000000-0000-4000-8000-000000000000'],
   },
-  'OrderExplanation.next OrderExplanation.refunds.next': { action: ['Name of the step.', 'query'] },
-  'OrderExplanation.refunds Refund': { status: ['Status of the refund.', 'succeeded'] },
+  'OrderExplanation.next OrderExplanation.refunds.next OwnOrderExplanation.next OwnOrderExplanation.refunds.next': {
+    action: ['Name of the step.', 'query'],
+  },
+  'OrderExplanation.refunds OwnOrderExplanation.refunds Refund': { status: ['Status of the refund.', 'succeeded'] },
   OrderTally: { status: ['Status of these orders.', 'paid'] },
   PageInfo: { hasMore: ['Whether there is another page.', false] },
   Problem: {

@@ -23,11 +23,11 @@ export const paymentWords: Glossary = {
     goods: ['The goods of the order, for the records of the channel.'],
     storeId: ['Number of the shop.', 'shop-1'],
   },
-  'Approval Bill.sums Bill.totals BillDifference.ours BillDifference.theirs ConsolePayRequest Dispute Limit LiveEvent NewProduct Order Order.settlement.fee Order.settlement.net Order.settlement.received OrderEntry OrderEntry.settlement.fee OrderEntry.settlement.net OrderEntry.settlement.received OrderExplanation.bills OrderExplanation.equation OrderTally.amounts PlacePaymentRequest Product ProductChange Refund Refund.fee RefundPlaced RefundPlaced.fee Settlement.balances Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.totals SkillFigures SkillFulfilled SkillOffered SkillOrder SkillPrice SkillRefundPlaced SkillRefundPlaced.fee StatsOverview.days.amounts StatsOverview.totals.amounts User.totals':
+  'Approval Bill.sums Bill.totals BillDifference.ours BillDifference.theirs ConsolePayRequest Dispute Limit LiveEvent NewProduct Order Order.settlement.fee Order.settlement.net Order.settlement.received OrderEntry OrderEntry.settlement.fee OrderEntry.settlement.net OrderEntry.settlement.received OrderExplanation.bills OrderExplanation.equation OrderTally.amounts OwnOrderExplanation.equation PlacePaymentRequest Product ProductChange Refund Refund.fee RefundPlaced RefundPlaced.fee Settlement.balances Settlement.days Settlement.disagreements Settlement.pendingRefunds Settlement.totals SkillFigures SkillFulfilled SkillOffered SkillOrder SkillPrice SkillRefundPlaced SkillRefundPlaced.fee StatsOverview.days.amounts StatsOverview.totals.amounts User.totals':
     { currency: ['ISO 4217 code of the currency.', 'CNY'] },
-  'Approval BillDifference CoinEntry CoinPosting Dispute LiveEvent LiveExceptions.newest Order OrderEntry OrderException OrderExplanation Refund RefundPlaced RefundRequest SkillCoinOrder SkillContent SkillFulfilled SkillOffered SkillOrder SkillRefundPlaced path query':
+  'Approval BillDifference CoinEntry CoinPosting Dispute LiveEvent LiveExceptions.newest Order OrderEntry OrderException OrderExplanation OwnOrderExplanation Refund RefundPlaced RefundRequest SkillCoinOrder SkillContent SkillFulfilled SkillOffered SkillOrder SkillRefundPlaced path query':
     { orderNo: ['Number of the order.', 'P20300131080000ABCDEFGHJK'] },
-  'Approval BillDifference LiveExceptions.newest OrderException OrderExplanation.refunds Refund RefundPlaced SkillRefundPlaced path query':
+  'Approval BillDifference LiveExceptions.newest OrderException OrderExplanation.refunds OwnOrderExplanation.refunds Refund RefundPlaced SkillRefundPlaced path query':
     { refundNo: ['Number of the refund.', 'R20300131080100ABCDEFGHJK'] },
   'Approval CoinAdjustment OrderException OrderRefundRequest Refund RefundPlaced RefundRequest RejectApprovalRequest ResolveExceptionRequest ResolveRefundRequest SkillRefundPlaced SkillRefundRequest':
     { reason: ['Reason, as free text.', 'One coffee was cold'] },
@@ -51,7 +51,7 @@ export const paymentWords: Glossary = {
   'BillDifference Delivery Refund RefundPlaced SkillRefundPlaced': {
     finishedAt: ['When it was completed, RFC 3339 UTC; null = still in progress.', AT],
   },
-  'BillDifference.ours BillDifference.theirs OrderExplanation.bills OrderExplanation.refunds SkillFulfilled SkillOffered':
+  'BillDifference.ours BillDifference.theirs OrderExplanation.bills OrderExplanation.refunds OwnOrderExplanation.refunds SkillFulfilled SkillOffered':
     { amountMinor: ['Amount in minor units (1250 = 12.50 CNY).', 1250] },
   ChannelOptions: {
     alipay: ['Used only if `payWay` is `alipay`.'],
@@ -159,7 +159,7 @@ export const paymentWords: Glossary = {
     paidAt: ['Time of the payment, RFC 3339 UTC, never before `createdAt`; null = not paid.', AT],
     stale: ['True if the channel could not be queried in time and the stored state is returned.', false],
   },
-  'Order OrderExplanation SkillOrder': { refunds: ['The refunds, the oldest first.'] },
+  'Order OrderExplanation OwnOrderExplanation SkillOrder': { refunds: ['The refunds, the oldest first.'] },
   'Order.failure OrderEntry.failure Refund.failure RefundPlaced.failure SkillRefundPlaced.failure': {
     code: ['Error code of the channel or of this service.', 'ACQ.SYSTEM_ERROR'],
     message: ['Error text of the channel or of this service.', 'The system is busy.'],
