@@ -151,6 +151,7 @@ export const TEXTS: Readonly<Record<string, string>> = {
   '{0} of {1} checks failed.': '{1} 项检查中有 {0} 项未通过。',
   '{0} is accessible to other users': '其他用户可以访问 {0}',
   '{0} is private': '{0} 仅本人可访问',
+  'none: {0} does not exist': '没有：{0} 不存在',
   'look at the network in between, and at the load and the log of the server':
     '请检查中间的网络，以及服务器的负载和日志',
   '{0} is accessed without HTTPS': '{0} 未通过 HTTPS 访问',
@@ -160,6 +161,10 @@ export const TEXTS: Readonly<Record<string, string>> = {
   'On the machine of the service. If {0} is the wrong address, add --server URL.':
     '在服务所在机器上运行。如果 {0} 不是正确的地址，请加 --server URL。',
   'On the machine of the service.': '在服务所在机器上运行。',
+  'Its log: {0}': '日志：{0}',
+  'If {0} is the wrong address, add --server URL.': '如果 {0} 不是正确的地址，请加 --server URL。',
+  'Without PAY_DEBUG=true the service trusts no key of the simulator. If {0} is the wrong address, add --server URL.':
+    '不加 PAY_DEBUG=true 时，服务不信任模拟器的任何密钥。如果 {0} 不是正确的地址，请加 --server URL。',
   up: '正常',
   off: '已关闭',
   unknown: '未知',
@@ -269,6 +274,16 @@ export const TEXTS: Readonly<Record<string, string>> = {
   '{0} migrations are pending': '有 {0} 个迁移待执行',
   'none exists': '没有管理员',
   'correct {0} in {1}': '更正 {1} 中的 {0}',
+  'correct the file': '更正该文件',
+  'correct --config or PAY_CONFIG': '更正 --config 或 PAY_CONFIG',
+  'remove {0} from the environment': '从环境变量中删除 {0}',
+  '{0} is closed to the user of the service: move the file, for example to /etc/pay/secrets':
+    '服务的用户无权进入 {0}：请移动该文件，例如移到 /etc/pay/secrets',
+  'COPY is the file that you kept.': 'COPY 为此前保存的文件。',
+  'The file is missing. COPY is the key that you kept: a new key makes the stored channel secrets unreadable.':
+    '文件不存在。COPY 为此前保存的密钥：换用新密钥后，已保存的渠道密钥将无法解密。',
+  'The file is missing. COPY is the secret that you kept: a new secret ends all logins.':
+    '文件不存在。COPY 为此前保存的密钥：换用新密钥后，所有登录都会失效。',
   'set {0}': '设置 {0}',
   '{0} encrypted records need the key {1}': '{0} 条加密记录需要密钥 {1}',
   'add the key {0} to Security.MasterKey after the newest key': '把密钥 {0} 加到 Security.MasterKey 的最新密钥之后',

@@ -15,6 +15,7 @@ import {
 } from './application.ts';
 import { readAuthorities, readTextFile } from './files.ts';
 import { createTrace } from './http.ts';
+import { INSTALLATION, type Installation } from './installation.ts';
 import type { Language } from './language.ts';
 import type { Offline, OfflineInput } from '../server/offline/port.ts';
 import { type OutputFlags, type Print, createPrint } from './output.ts';
@@ -53,6 +54,10 @@ export interface Context {
   readonly openOffline: ((input: OfflineInput) => Promise<Offline>) | undefined;
   readonly startServer: ((input: ServerInput) => Promise<void>) | undefined;
   readonly runSimulator: RunSimulator | undefined;
+  /** The words of this run's command line. */
+  readonly argv: readonly string[];
+  /** Where a service that is installed on this machine has its files. */
+  readonly installation: Installation;
   /** The mounted file systems, in the format of `/proc/mounts`; empty on a system without this file. */
   readonly readMounts: () => Promise<string>;
   /** Milliseconds before the next attempt to open a stream, by the number of failed attempts. */
@@ -82,6 +87,7 @@ export interface Overrides {
   startServer?: (input: ServerInput) => Promise<void>;
   runSimulator?: RunSimulator;
   readMounts?: () => Promise<string>;
+  installation?: Installation;
   retryPause?: (tries: number) => number;
 }
 
@@ -98,7 +104,12 @@ type RunSimulator = (
 export const DEFAULT_TIMEOUT_SECONDS = 30;
 
 /** Creates the context of one run from the streams and the global flags. */
-export function createContext(streams: Streams, flags: GlobalFlags, overrides: Overrides = {}): Context {
+export function createContext(
+  streams: Streams,
+  flags: GlobalFlags,
+  overrides: Overrides = {},
+  argv: readonly string[] = [],
+): Context {
   const terminal = { ...createTerminal(streams, flags), ...(overrides.now ? { now: overrides.now } : {}) };
   const sessions = openSessions(configFolder(terminal.env).path);
   const run: Context['run'] = {};
@@ -186,6 +197,8 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     openOffline: overrides.openOffline,
     startServer: overrides.startServer,
     runSimulator: overrides.runSimulator,
+    argv,
+    installation: overrides.installation ?? INSTALLATION,
     readMounts: overrides.readMounts ?? (() => readTextFile('/proc/mounts').catch(() => '')),
     retryPause: overrides.retryPause ?? retryPause,
     apiAs,

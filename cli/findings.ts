@@ -1,6 +1,7 @@
 import { PAY_WAYS } from '../server/domain.ts';
 import type { Context } from './context.ts';
 import { command, repeatTarget } from './hints.ts';
+import { asInstalled } from './installation.ts';
 import { ENGLISH, type Speech, type Text, coded, english, say, textIn } from './language.ts';
 import { type Look, type Style, padTo, wrap } from './terminal-text.ts';
 import { type View, visible, widest } from './values.ts';
@@ -53,12 +54,16 @@ export async function printFindings(context: Context, found: readonly Finding[],
   return print.list(rows, { noun, id: 'check', columns: COLUMNS });
 }
 
-/** The findings, with --server or -C of this run in their commands. */
-export function atTarget(findings: readonly Finding[], { flags, run }: Pick<Context, 'flags' | 'run'>): Finding[] {
+/** The findings, with --server or -C of this run in their commands, and with those of an installed service. */
+export function atTarget(
+  findings: readonly Finding[],
+  { flags, run: { target }, installation }: Pick<Context, 'flags' | 'run' | 'installation'>,
+): Finding[] {
+  const commandsOf = (fix: string): string =>
+    asInstalled(repeatTarget(fix, flags, target), installation, target?.origin);
   return findings.map((finding) => {
     const { fix } = finding;
-    if (fix === null) return finding;
-    return { ...finding, fix: { in: (speech) => repeatTarget(textIn(fix, speech), flags, run.target) } };
+    return fix === null ? finding : { ...finding, fix: { in: (speech) => commandsOf(textIn(fix, speech)) } };
   });
 }
 

@@ -1,4 +1,7 @@
 // Hints: the next step after an error. In a hint, a command ends at the end of its line, so that it can be pasted.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Installation, isInstalledAt, unitOf } from './installation.ts';
 import { type Phrase, type Text, joined, say } from './language.ts';
 import { type Target, type TargetFlags, isThisMachine } from './settings.ts';
 import type { Row } from './values.ts';
@@ -8,14 +11,53 @@ export function command(line: Text, sentence: Text): Phrase {
   return joined([line, sentence], '\n');
 }
 
-/** Advises to start the service. Only a service on this machine can be the one of the quick start. */
-export function startService({ server, origin }: Pick<Target, 'server' | 'origin'>): Phrase {
+interface Shell {
+  cwd: string;
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** Advises to start the service: the installed one of this machine, the one of the quick start, or another. */
+export function startService(
+  { server, origin }: Pick<Target, 'server' | 'origin'>,
+  { installation, terminal }: { installation: Installation; terminal: Shell },
+): Phrase {
+  const unit = unitOf(installation);
+  if (unit !== undefined && isInstalledAt(origin, installation))
+    return joined(
+      [
+        `systemctl status ${unit}`,
+        say`Its log: ${`journalctl -u ${unit} -n 50`}`,
+        say`If ${server} is the wrong address, add --server URL.`,
+      ],
+      '\n',
+    );
+  if (!isThisMachine(origin))
+    return command(
+      'payctl server start',
+      say`On the machine of the service. If ${server} is the wrong address, add --server URL.`,
+    );
+  const quick = quickStart(terminal);
+  if (quick !== undefined)
+    return command(
+      quick,
+      say`Without PAY_DEBUG=true the service trusts no key of the simulator. If ${server} is the wrong address, add --server URL.`,
+    );
   return command(
     'payctl server start',
-    isThisMachine(origin)
-      ? say`The quick start of the README starts it with PAY_DEBUG=true npm start instead. If ${server} is the wrong address, add --server URL.`
-      : say`On the machine of the service. If ${server} is the wrong address, add --server URL.`,
+    say`The quick start of the README starts it with PAY_DEBUG=true npm start instead. If ${server} is the wrong address, add --server URL.`,
   );
+}
+
+/**
+ * The start of the README, in a checkout or beside the folder of a simulator, if nothing names another database. Whether
+ * the database has channels of the simulator is not read, because that takes seconds.
+ */
+function quickStart({ cwd, env }: Shell): string | undefined {
+  const names = ['PAY_CONFIG', 'PAY_DATABASE_URL', 'PAY_DATABASE_URL_FILE'];
+  const has = (...path: string[]): boolean => existsSync(join(cwd, ...path));
+  if (names.some((name) => env[name]) || has('config', 'local.toml')) return undefined;
+  if (has('bin', 'payctl.ts') && has('config', 'default.toml')) return 'PAY_DEBUG=true npm start';
+  return has('data', 'simulator') ? 'PAY_DEBUG=true payctl server start' : undefined;
 }
 
 /** The request that the service refused. */

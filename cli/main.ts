@@ -3,6 +3,7 @@ import { nouns } from './commands/index.ts';
 import { type Context, type ContextOf, type GlobalFlags, type Overrides, createContext } from './context.ts';
 import { CliError, EXIT, SECRET_LOST, UsageError, codeOf } from './errors.ts';
 import { repeatTarget } from './hints.ts';
+import { asInstalled } from './installation.ts';
 import { ENGLISH, type Speech, chooseLanguage, say, textIn } from './language.ts';
 import { FORMATS, type Format } from './output.ts';
 import { buildProgram, commandPath } from './program.ts';
@@ -17,7 +18,7 @@ export async function main(argv: readonly string[], streams: Streams, overrides:
   const opened: { context?: Context; program?: Command } = {};
   const context = (): Context => {
     refuseUnverified(streams);
-    return (opened.context ??= createContext(streams, readFlags(opened.program, streams), overrides));
+    return (opened.context ??= createContext(streams, readFlags(opened.program, streams), overrides, argv));
   };
   const code = await run(argv, early, opened, context).then(
     () => EXIT.done,
@@ -190,7 +191,8 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
 
 function atTarget(error: unknown, context: Context | undefined): unknown {
   if (!(error instanceof CliError) || !error.options.hint || !context) return error;
-  const hint = repeatTarget(error.options.hint, context.flags, context.run.target);
+  const { flags, run, installation } = context;
+  const hint = asInstalled(repeatTarget(error.options.hint, flags, run.target), installation, run.target?.origin);
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 

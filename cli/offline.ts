@@ -1,8 +1,14 @@
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
+import { dirname } from 'node:path';
 import type { Command } from 'commander';
 import type { Context } from './context.ts';
+import type { ConfigFault } from '../config/faults.ts';
 import { CliError, EXIT, exitCodeFor, type FieldProblem } from './errors.ts';
 import type { DatabaseDescription, Offline, OfflineActor, OfflineInput } from '../server/offline/port.ts';
+import { command } from './hints.ts';
+import { asService } from './installation.ts';
+import { type Text, english, say } from './language.ts';
 import { type ChangeFlags, confirmChange } from './safety.ts';
 import { type Terminal, startProgress } from './terminal.ts';
 import type { Row, View } from './values.ts';
@@ -30,11 +36,12 @@ export async function withOffline<T>(
   try {
     const open = context.openOffline ?? (await import('../server/offline/open.ts')).openOffline;
     const { env, cwd } = context.terminal;
-    const input = { env, cwd, ...(flags.config ? { config: flags.config } : {}), ...kind };
+    const { installation } = context;
+    const input = { env, cwd, installation, ...(flags.config ? { config: flags.config } : {}), ...kind };
     offline = await underProgress(context, 'preparing the database', () => open(input));
     return await work(offline);
   } catch (error) {
-    throw translate(error);
+    throw translate(error, context);
   } finally {
     await offline?.close();
   }
@@ -154,9 +161,14 @@ interface ServerError extends Error {
 }
 
 /** Converts an error of the server's code to a CliError. */
-export function translate(error: unknown): unknown {
+export function translate(error: unknown, run?: Pick<Context, 'argv' | 'installation'>): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
-  if (error.name === 'ConfigFaults') return new CliError('config_invalid', EXIT.usage, error.message, { cause: error });
+  if (error.name === 'ConfigFaults') return invalidConfig(error);
+  if (error.name === 'DatabaseNotNamed')
+    return new CliError(DATABASE_NOT_NAMED, EXIT.usage, error.message, {
+      cause: error,
+      ...(run && { hint: asService(run.argv, run.installation) }),
+    });
   const { code, status, options = {} } = error as ServerError;
   if (typeof code !== 'string') return error;
   if (UNREACHABLE.test(code))
@@ -188,6 +200,71 @@ export function translate(error: unknown): unknown {
     ...(hint ? { hint } : {}),
     ...(fields ? { fields } : {}),
   });
+}
+
+/** Error code: beside an installed service, nothing names the database that the command would use. */
+export const DATABASE_NOT_NAMED = 'database_not_named';
+
+function invalidConfig(error: Error & { faults?: readonly ConfigFault[] }): CliError {
+  const [fix] = (error.faults ?? []).flatMap((fault) => fileFix(fault) ?? []);
+  return new CliError('config_invalid', EXIT.usage, error.message, {
+    cause: error,
+    ...(fix === undefined ? {} : { hint: english(fix) }),
+  });
+}
+
+/** What gives the service a file that it cannot read; undefined if the fault is none of a missing or closed file. */
+export function fileFix({ key, file }: ConfigFault): Text | undefined {
+  if (file === undefined) return undefined;
+  const path = quoted(file.path);
+  if (file.code === 'EACCES') {
+    const closed = closedFolder(file.path);
+    if (closed === undefined) return `chown root:${group()} ${path} && chmod 640 ${path}`;
+    if (closed === dirname(file.path) && dirname(closed) !== '/')
+      return `chown root:${group()} ${quoted(closed)} && chmod 2750 ${quoted(closed)}`;
+    return say`${closed} is closed to the user of the service: move the file, for example to /etc/pay/secrets`;
+  }
+  if (file.code !== 'ENOENT') return undefined;
+  if (key === '(file)') return say`correct --config or PAY_CONFIG`;
+  return command(
+    `install -o root -g ${group()} -m 640 COPY ${path}`,
+    AFTER_LOSS[key] ?? say`COPY is the file that you kept.`,
+  );
+}
+
+const AFTER_LOSS: Readonly<Record<string, Text>> = {
+  'Security.MasterKey': say`The file is missing. COPY is the key that you kept: a new key makes the stored channel secrets unreadable.`,
+  'JWT.SecretKey': say`The file is missing. COPY is the secret that you kept: a new secret ends all logins.`,
+};
+
+/** The outermost folder of a path that this process may not enter. */
+function closedFolder(path: string): string | undefined {
+  const folder = dirname(path);
+  if (folder === path) return undefined;
+  const above = closedFolder(folder);
+  if (above !== undefined) return above;
+  try {
+    accessSync(folder, constants.X_OK);
+    return undefined;
+  } catch {
+    return folder;
+  }
+}
+
+/** The name of the group of this process; that of the guide for root, whose own group is not the service's. */
+function group(): string {
+  const id = process.getgid?.() ?? 0;
+  try {
+    const [, name] =
+      id === 0 ? [] : (new RegExp(`^([^:]+):[^:]*:${id}:`, 'm').exec(readFileSync('/etc/group', 'utf8')) ?? []);
+    return name ?? 'pay';
+  } catch {
+    return 'pay';
+  }
+}
+
+function quoted(path: string): string {
+  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
 function inUse(error: Error, { pid, host, since }: Row): CliError {

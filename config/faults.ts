@@ -3,6 +3,20 @@ export interface ConfigFault {
   key: string;
   source?: string;
   message: string;
+  /** The file that cannot be read, and the code of the system error. */
+  file?: { path: string; code: string };
+}
+
+/** No source names a database on a machine with an installed service, whose configuration the command was not given. */
+export class DatabaseNotNamed extends Error {
+  readonly code = 'database_not_named';
+
+  constructor(installed: string, folder: string) {
+    super(
+      `${installed} belongs to the service that is installed on this machine, but this command has neither its configuration nor its environment: it would use another database, ${folder}. Nothing was done.`,
+    );
+    this.name = 'DatabaseNotNamed';
+  }
 }
 
 /** All faults of the configuration. The message lists the faults by key and never contains a secret. */

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { parse, TomlError } from 'smol-toml';
 import { type ConfigFault, printable } from './faults.ts';
@@ -51,7 +51,7 @@ export function readTomlLayer(path: string, base = dirname(path)): Layer {
       else layer.faults.push({ key: printable(key), source: path, message: unknown('key', key, keyNames) });
     }
   } catch (error) {
-    layer.faults.push({ key: '(file)', message: `${printable(path)} ${reason(error)}` });
+    layer.faults.push({ key: '(file)', message: `${printable(path)} ${reason(error)}`, ...unread(path, error) });
   }
   return layer;
 }
@@ -131,15 +131,32 @@ function readVariable(layer: Layer, key: KeyName, { name, text, env, cwd }: Vari
     layer.settings.set(key, { value: take(key, text), source: name, base: cwd });
     return;
   }
+  const path = resolve(cwd, text);
   try {
-    const path = resolve(cwd, text);
     const content = withoutLineEnd(readText(path));
     if (content === '') throw new Error('is empty');
     layer.settings.set(key, { value: take(key, content), source: name, base: dirname(path) });
   } catch (error) {
-    // The path is left out, because an operator may have put the secret itself into the variable by mistake.
-    layer.faults.push({ key, source: name, message: `names a file that ${reason(error)}` });
+    if (!isPath(text, cwd)) layer.faults.push({ key, source: name, message: `names a file that ${reason(error)}` });
+    else {
+      const message = `names ${printable(path)}, which ${reason(error)}`;
+      layer.faults.push({ key, source: name, message, ...unread(path, error) });
+    }
   }
+}
+
+/**
+ * Whether a text is a path and not a secret that an operator put into the variable by mistake: it has folders, and the
+ * first of them exists.
+ */
+function isPath(text: string, cwd: string): boolean {
+  const [first, ...rest] = text.split('/').filter((part) => part !== '');
+  return first !== undefined && rest.length > 0 && existsSync(resolve(text.startsWith('/') ? '/' : cwd, first));
+}
+
+function unread(path: string, error: unknown): Pick<ConfigFault, 'file'> {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === undefined || error instanceof TomlError ? {} : { file: { path, code } };
 }
 
 /** Text that does not match the kind of the key (e.g. `yes` for a flag) stays text, and the schema refuses it. */

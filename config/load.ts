@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { DatabaseTarget, LoadedConfig, Place, Sources } from './config.ts';
-import { type ConfigFault, ConfigFaults } from './faults.ts';
+import { type ConfigFault, ConfigFaults, DatabaseNotNamed } from './faults.ts';
 import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type Setting } from './layers.ts';
 import { isLoopback, refusals } from './refusals.ts';
 import { type KeyName, keyNames, keys, type Values } from './schema.ts';
@@ -14,17 +14,26 @@ export interface LoadOptions {
   env: Environment;
   cwd: string;
   packageRoot?: string;
+  /** The files of a service that may be installed on this machine. If one exists, a database must be named. */
+  installation?: Installation | undefined;
+}
+
+/** The configuration and the systemd unit of an installed service. */
+export interface Installation {
+  config: string;
+  unit: string;
 }
 
 const ownRoot = dirname(import.meta.dirname ?? dirname(fileURLToPath(import.meta.url)));
 
 /**
  * Reads the configuration from the defaults, one file and the environment. A later source overrides an earlier source.
- * Throws `ConfigFaults` with all faults.
+ * Throws `ConfigFaults` with all faults, and `DatabaseNotNamed` for the default database beside an installed service.
  */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const { env, cwd } = options;
   const { settings, values, faults } = readLayers(options);
+  if (faults.length === 0) refuseStrayDatabase(options, settings);
   const environment = placeOf(values, env);
   faults.push(...refusals(values, environment, new Set(faults.map((fault) => fault.key))), ...ofNode(env, environment));
   if (faults.length > 0) throw new ConfigFaults(faults);
@@ -68,6 +77,18 @@ function readLayers({ argv, env, cwd, packageRoot = ownRoot }: LoadOptions) {
   const faults = layers.flatMap((layer) => layer.faults);
   const settings = new Map(layers.flatMap((layer) => [...layer.settings]));
   return { settings, values: read(settings, faults), faults };
+}
+
+/** The default database lies below the working directory, so beside an installed service it is an empty one or a wrong one. */
+function refuseStrayDatabase(
+  { argv, env, cwd, installation }: LoadOptions,
+  settings: ReadonlyMap<KeyName, Setting>,
+): void {
+  const { value, source } = settings.get('Database.Url') ?? {};
+  if (installation === undefined || source !== 'default' || argv?.config || env.PAY_CONFIG) return;
+  const installed = [installation.config, installation.unit].find((path) => existsSync(path));
+  if (installed === undefined) return;
+  throw new DatabaseNotNamed(installed, resolve(cwd, String(value).slice('pglite://'.length)));
 }
 
 /** The value of `Server.Environment`. If it is not set, NODE_ENV=production means production. */

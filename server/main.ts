@@ -3,7 +3,7 @@ import { Session } from 'node:inspector/promises';
 import type { Logger } from 'pino';
 import type { Config } from '../config/config.ts';
 import { ensureEmbeddedSecrets } from '../config/embedded-secrets.ts';
-import { loadConfig } from '../config/load.ts';
+import { type Installation, loadConfig } from '../config/load.ts';
 import { buildApp, type App } from './app.ts';
 import { keepHeapSmall } from './heap.ts';
 import { listenForMetrics } from './http/metrics.ts';
@@ -18,6 +18,8 @@ export interface ServerInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
+  /** The files of a service that may be installed on this machine; see `loadConfig`. */
+  installation?: Installation;
   /** Called before the start, if `onReady` will be called after it. */
   onStart?: () => void;
   /** Called when the service is ready, with facts to print. If absent, the service logs them. */
@@ -31,10 +33,10 @@ const CLOSING_SECONDS = 10;
 const SETTLED_MS = 1_000;
 
 /** Runs the service as one process or as several workers (`Server.Workers`). Returns after a graceful stop. */
-export async function startServer({ config: file, env, cwd, onStart, onReady }: ServerInput): Promise<void> {
-  keepHeapSmall();
-  const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
+export async function startServer({ config: file, onStart, onReady, ...where }: ServerInput): Promise<void> {
+  const load = () => loadConfig({ argv: file === undefined ? {} : { config: file }, ...where });
   const config = await ensureEmbeddedSecrets(load());
+  keepHeapSmall();
   const report = logsText(config) ? onReady : undefined;
   const starts = () => report && onStart?.();
   if (config.server.workers === 1) {

@@ -94,11 +94,12 @@ async function runStart(context: Context, flags: OfflineFlags): Promise<void> {
     await start({
       env: context.terminal.env,
       cwd: context.terminal.cwd,
+      installation: context.installation,
       ...(flags.config ? { config: flags.config } : {}),
       ...(out.isTerminal && report),
     });
   } catch (error) {
-    throw translate(error);
+    throw translate(error, context);
   } finally {
     removeProgress();
   }

@@ -45,7 +45,7 @@ async function run(context: Context, flags: WatchFlags = {}): Promise<void> {
   const down = rows.filter((row) => row['status'] === 'down');
   if (!reached)
     throw new CliError('unreachable', EXIT.tryAgain, String(rows[0]?.['detail']), {
-      hint: english(startService(await context.target())),
+      hint: english(startService(await context.target(), context)),
     });
   if (down.length > 0)
     throw new CliError('unhealthy', EXIT.failed, `Down: ${down.map((row) => row['part']).join(', ')}.`);

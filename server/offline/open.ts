@@ -134,8 +134,9 @@ function credentialPorts(config: Config, store: Store, { audit, now }: OfflinePo
   };
 }
 
-async function openWanted({ config: file, env, cwd, mustExist, restored }: OfflineInput): Promise<OpenCopy> {
-  const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, env, cwd });
+async function openWanted({ config: file, mustExist, restored, ...where }: OfflineInput): Promise<OpenCopy> {
+  const { cwd } = where;
+  const loaded = loadConfig({ argv: file === undefined ? {} : { config: file }, ...where });
   if (typeof restored === 'object') return openCopy(loaded, cwd, restored);
   const { folder } = loaded.database;
   if (mustExist && folder !== undefined && !existsSync(folder)) throw new NoDatabase(folder);

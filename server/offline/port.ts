@@ -5,14 +5,18 @@
  * A failed operation throws an error with a stable `code` and a `status`, like AppError. The codes are:
  * `database_in_use` (with the fields pid, host and since) · `copy_is_live` · `copy_unreadable` · `schema_outdated` ·
  * `schema_unreleased` · `already_bootstrapped` · `already_exists` · `database_unavailable` · `not_found` ·
- * `invalid_request` with `errors[]`. If the configuration is invalid, the error is a `ConfigFaults`.
+ * `invalid_request` with `errors[]`. If the configuration is invalid, the error is a `ConfigFaults`; if no database is
+ * named beside an installed service, it is a `DatabaseNotNamed`.
  */
+import type { Installation } from '../../config/load.ts';
 import type { OtherModeKey } from '../db/queries/diagnosis.ts';
 
 export interface OfflineInput {
   config?: string;
   env: Record<string, string | undefined>;
   cwd: string;
+  /** The files of a service that may be installed on this machine; see `loadConfig`. */
+  installation?: Installation;
   /** True = throw `database_unavailable` if the embedded database does not exist. False = create it and its secrets. */
   mustExist?: boolean;
   /** For `checkRestored`: the copy to open. `live` opens the configured database without statement timeouts. */

@@ -291,6 +291,68 @@ test('doctor --offline reports a missing database and does not create it', async
   t.deepEqual(await readdir(folder), []);
 });
 
+const CLOSED_FILE = /^chown root:[\w-]+ (\S+) && chmod 640 \1$/;
+
+test('a secret file that is missing or closed is named, with the command that gives it back', async (t) => {
+  const folder = temporaryFolder(t, { 'secrets/master': 'x' });
+  const env = { PAY_DATABASE_URL: 'postgres://pay@127.0.0.1:9/pay', PAY_SECURITY_MASTER_KEY_FILE: 'secrets/gone' };
+  const gone = join(folder, 'secrets/gone');
+  const jwt = { PAY_JWT_SECRET_KEY_FILE: join(folder, 'secrets/jwt') };
+  const { findings } = await examine(folder, { ...env, ...jwt });
+  const faults = findings.filter(({ check }) => check === 'configuration');
+  t.deepEqual(faults.map(({ detail }) => detail).toSorted(), [
+    `JWT.SecretKey names ${jwt.PAY_JWT_SECRET_KEY_FILE}, which does not exist`,
+    `Security.MasterKey names ${gone}, which does not exist`,
+  ]);
+  const [ofJwt = '', ofMaster = ''] = faults.map(({ fix }) => fix ?? '').toSorted();
+  t.regex(ofJwt, /^install -o root -g [\w-]+ -m 640 COPY \S+secrets\/(gone|jwt)\nThe file is missing\. COPY is/);
+  t.true([ofJwt, ofMaster].some((fix) => fix.includes('a new key makes the stored channel secrets unreadable')));
+  t.true([ofJwt, ofMaster].some((fix) => fix.includes('a new secret ends all logins')));
+  const { code, stderr } = await runPayctl(['bootstrap', 'status'], { cwd: folder, env: { ...env, ...jwt } });
+  t.is(code, 2);
+  t.regex(stderr, /^ {2}next: install -o root -g [\w-]+ -m 640 COPY \S+$/m);
+
+  const closed = join(folder, 'secrets/master');
+  const fault = { key: 'Security.MasterKey', source: 'PAY_SECURITY_MASTER_KEY_FILE', message: 'is closed' };
+  const broken = Object.assign(new Error('The configuration is invalid.'), {
+    name: 'ConfigFaults',
+    faults: [{ ...fault, file: { path: closed, code: 'EACCES' } }],
+  });
+  const openOffline = () => Promise.reject(broken);
+  const [found] = sick((await examine(folder, {}, { openOffline })).findings);
+  t.is(CLOSED_FILE.exec(found?.fix ?? '')?.[1], closed);
+  const refused = await runPayctl(['bootstrap', 'status', '--json'], { openOffline });
+  t.regex((JSON.parse(refused.stderr) as { error: { hint: string } }).error.hint, CLOSED_FILE);
+});
+
+test('a secret in place of the path of its file is not printed', async (t) => {
+  const folder = temporaryFolder(t);
+  const secret = `/${randomBytes(32).toString('base64')}`;
+  for (const value of [secret, secret.slice(1), `/${secret.replaceAll('/', '').slice(1)}`]) {
+    const env = { PAY_DATABASE_URL: 'postgres://pay@127.0.0.1:9/pay', PAY_JWT_SECRET_KEY_FILE: value };
+    const { stderr } = await runPayctl(['bootstrap', 'status'], { cwd: folder, env });
+    t.regex(stderr, /JWT\.SecretKey: names a file that/);
+    t.false(stderr.includes(value.slice(1, 12)), value);
+  }
+});
+
+test('faults of the configuration file and of unknown variables have a fix that fits', async (t) => {
+  const folder = temporaryFolder(t);
+  const fixesOf = async (env: Record<string, string>) =>
+    (await examine(folder, env)).findings.filter(({ check }) => check === 'configuration');
+  t.like(await fixesOf({ PAY_CONFIG: '/nonexistent/pay.toml' }), [
+    { detail: '/nonexistent/pay.toml does not exist', fix: 'correct --config or PAY_CONFIG' },
+  ]);
+  t.like(await fixesOf({ PAY_DATABSE_URL: 'x' }), [{ fix: 'remove PAY_DATABSE_URL from the environment' }]);
+});
+
+test('without saved logins doctor does not call their folder private', async (t) => {
+  const folder = temporaryFolder(t);
+  const { findings } = await examine(folder, {});
+  const files = findings.find(({ check }) => check === 'files');
+  t.like(files, { status: 'ok', detail: `none: ${join(folder, 'payctl')} does not exist` });
+});
+
 test('doctor --offline reports an embedded database that a running server has locked', async (t) => {
   const held = new FakeFailure('database_in_use', 409, 'It is in use by process 4711.', { pid: 4711 });
   const { code, findings } = await examine(temporaryFolder(t), {}, { openOffline: () => Promise.reject(held) });

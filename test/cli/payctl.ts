@@ -43,6 +43,13 @@ export interface Place {
 /** The current time of every run. */
 export const NOW = new Date('2026-11-21T06:05:00.000Z');
 
+/** A service that may be installed on the machine of the tests changes nothing. */
+const NOT_INSTALLED: Overrides['installation'] = {
+  config: '/nonexistent/pay.toml',
+  unit: '/nonexistent/pay.service',
+  wrapper: '/nonexistent/as-pay',
+};
+
 /** Creates a place; `label` is the label of its context. */
 export async function makePlace(label: 'dev' | 'staging' | 'prod' = 'dev'): Promise<Place> {
   const [api, folder] = await Promise.all([startFakeApi(), mkdtemp(join(tmpdir(), 'payctl-test-'))]);
@@ -98,7 +105,7 @@ export async function runPayctl(
     cwd,
     ...(signal ? { signal } : {}),
   };
-  const code = await main(argv, streams, { now: () => NOW, ...overrides });
+  const code = await main(argv, streams, { now: () => NOW, installation: NOT_INSTALLED, ...overrides });
   return { code, stdout: out.text(), stderr: err.text() };
 }
 

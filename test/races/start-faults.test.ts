@@ -348,7 +348,7 @@ const FAULTS: readonly StartFault[] = [
     env: async (t) => ({ PAY_JWT_SECRET_KEY: undefined, PAY_JWT_SECRET_KEY_FILE: temporaryFolder(t) }),
     code: 'config_invalid',
     exit: 2,
-    says: /JWT\.SecretKey: names a file that is not a file \(set in PAY_JWT_SECRET_KEY_FILE\)/,
+    says: /JWT\.SecretKey: names \S+, which is not a file \(set in PAY_JWT_SECRET_KEY_FILE\)/,
     next: /^$/,
   },
   {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Answer } from '../../api-client.ts';
 import type { Context, ContextOf } from '../../context.ts';
@@ -38,14 +39,16 @@ async function checkSettings({ sessions: { folder } }: Context): Promise<Finding
     if ((await openTo(path, 0o077)) !== 0)
       return [failed('files', say`${path} is accessible to other users`, `chmod go= ${path}`)];
   }
-  return [ok('files', say`${folder} is private`)];
+  return [ok('files', existsSync(folder) ? say`${folder} is private` : say`none: ${folder} does not exist`)];
 }
 
-async function checkService({ api, target, terminal }: Context): Promise<Finding[]> {
+async function checkService(context: Context): Promise<Finding[]> {
+  const { api, target, terminal } = context;
   const place = await target();
   const { server, label } = place;
   const answer = await attempt(() => api.call({ method: 'GET', path: '/health', anonymous: true }));
-  if (answer instanceof CliError) return [failed('service', answer.message, HINTS[answer.code] ?? startService(place))];
+  if (answer instanceof CliError)
+    return [failed('service', answer.message, HINTS[answer.code] ?? startService(place, context))];
   const database = await attempt(() => api.call({ method: 'GET', path: '/health/db', anonymous: true }));
   const isPlain = server.startsWith('http://');
   return [

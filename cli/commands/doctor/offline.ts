@@ -4,8 +4,9 @@ import type { Context } from '../../context.ts';
 import { CliError } from '../../errors.ts';
 import { readTextFile } from '../../files.ts';
 import { command } from '../../hints.ts';
-import { coded, say } from '../../language.ts';
-import { withOffline, type OfflineFlags } from '../../offline.ts';
+import { type Text, coded, say } from '../../language.ts';
+import { DATABASE_NOT_NAMED, type OfflineFlags, fileFix, withOffline } from '../../offline.ts';
+import type { ConfigFault } from '../../../config/faults.ts';
 import type { Examination, Offline } from '../../../server/offline/port.ts';
 import { diagnosisFindings } from './diagnosis.ts';
 import {
@@ -93,6 +94,7 @@ export function emptiedAtBoot(path: string, mounts: string): string | undefined 
 export async function checkDatabase(context: Context, flags: OfflineFlags): Promise<Finding[]> {
   const result = await attempt(() => withOffline(context, flags, examine, { mustExist: true }));
   if (!(result instanceof CliError)) return result;
+  if (result.code === DATABASE_NOT_NAMED) throw result;
   const faults = configFaults(result);
   if (faults.length > 0) return faults;
   const fix =
@@ -131,10 +133,19 @@ async function examine(offline: Offline): Promise<Finding[]> {
 
 /** One failed check per configuration error. The message has the configuration key, never the value. */
 function configFaults({ cause }: CliError): Finding[] {
-  const faults = (cause as { faults?: { key: string; source?: string; message: string }[] } | undefined)?.faults;
-  return (faults ?? []).map(({ key, source, message }) =>
-    failed('configuration', `${key} ${message}`, source ? say`correct ${key} in ${source}` : say`set ${key}`),
+  const { faults = [] } = (cause as { faults?: readonly ConfigFault[] } | undefined) ?? {};
+  return faults.map((fault) =>
+    failed('configuration', fault.key === '(file)' ? fault.message : `${fault.key} ${fault.message}`, configFix(fault)),
   );
+}
+
+function configFix(fault: ConfigFault): Text {
+  const { key, source } = fault;
+  if (key.startsWith('PAY_')) return say`remove ${key} from the environment`;
+  const known = fileFix(fault);
+  if (known !== undefined) return known;
+  if (key === '(file)') return say`correct the file`;
+  return source ? say`correct ${key} in ${source}` : say`set ${key}`;
 }
 
 /** Checks that the configured master keys decrypt the encrypted records of the database. */
