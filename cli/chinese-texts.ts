@@ -176,6 +176,10 @@ export const TEXTS: Readonly<Record<string, string>> = {
   'in sync with the server': '与服务器一致',
   'Debug is on: test applications with publicly known secrets are active':
     'Debug 已打开：密钥公开的测试应用处于启用状态',
+  'add the address of this machine to Server.AdminNetworks': '把本机地址加入 Server.AdminNetworks',
+  'In {0}. Then: {1}': '位于 {0}。然后运行：{1}',
+  'look into the log of the service': '查看服务的日志',
+  'not checked: {0}': '未检查：{0}',
   'set Debug = false': '设置 Debug = false',
   'set Debug = false and restart the server: payctl server start': '设置 Debug = false 并重启服务：payctl server start',
   'the disk of the database is full, so the service can neither store data nor start payments':

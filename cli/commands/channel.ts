@@ -9,7 +9,7 @@ import { type RowFlags, printList, projectFlag, projectQuery, rowPath } from '..
 import type { Change } from '../safety.ts';
 import { type Row, type View, plain } from '../values.ts';
 import { channel, defineSet, printConfig, printRegistrations } from './channel-set.ts';
-import { fixOf } from './doctor/finding.ts';
+import { fixOf, isSilent, networkAdvice } from './doctor/finding.ts';
 
 function defineList(noun: Command, context: ContextOf): void {
   const command = projectFlag(
@@ -88,7 +88,9 @@ async function printTest(context: Context, row: Row, payWay: string, { project }
   if (row['ok'] !== false) return;
   const message = `${payWay}: ${String(row['message'] ?? 'the test request was refused')}`;
   const field = typeof row['field'] === 'string' ? row['field'] : '';
-  throw new CliError('channel_test_failed', EXIT.failed, message, { hint: fixOf(payWay, field, inProject) });
+  const code = plain(row['code']);
+  const hint = isSilent(code) ? networkAdvice(code, message) : fixOf(payWay, field, inProject);
+  throw new CliError('channel_test_failed', EXIT.failed, message, { hint });
 }
 
 /** Adds the subcommands of `payctl channel`. */

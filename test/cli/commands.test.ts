@@ -183,6 +183,33 @@ test('a failed channel test is exit 1 and names the credential', async (t) => {
   t.regex(stderr, /The app id is unknown/);
 });
 
+const SILENT: readonly [code: string, message: string, hint: RegExp][] = [
+  ['network', 'fetch failed: ENOTFOUND', /^check the DNS .*; behind a proxy, set NODE_USE_ENV_PROXY=1 and HTTPS_PROXY/],
+  ['network', 'fetch failed: EAI_AGAIN', /^check the DNS .*HTTPS_PROXY/],
+  ['network', 'fetch failed: UNABLE_TO_VERIFY_LEAF_SIGNATURE', /set NODE_EXTRA_CA_CERTS to its CA/],
+  ['network', 'fetch failed: SELF_SIGNED_CERT_IN_CHAIN', /set NODE_EXTRA_CA_CERTS to its CA/],
+  ['network', 'fetch failed: CERT_HAS_EXPIRED', /^check the clock/],
+  ['network', 'fetch failed: ECONNREFUSED', /firewall .* port 443; .*HTTPS_PROXY/],
+  ['timeout', 'No complete response within 6000 ms.', /firewall .* port 443; .*HTTPS_PROXY/],
+  ['http_status', 'HTTP 502', /^the channel is out of order, or a proxy in between answers/],
+  ['busy', 'HTTP 429', /^the channel is overloaded; test again later$/],
+];
+
+for (const [code, message, hint] of SILENT)
+  test(`a channel test without an answer advises about the network, not the configuration: ${message}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    place.api.on('POST /api/v1/payment/config/alipay/test', () => ({
+      body: { data: { ok: false, field: null, code, message } },
+    }));
+    const { code: exit, stderr } = await place.payctl(['channel', 'test', 'alipay', '--json']);
+    t.is(exit, 1);
+    const { error } = JSON.parse(stderr) as { error: { hint: string; message: string } };
+    t.is(error.message, `alipay: ${message}`);
+    t.regex(error.hint, hint);
+    t.notRegex(error.hint, /channel set/);
+  });
+
 for (const topic of ['environment', 'exit-codes', 'output', 'secrets', 'bootstrap']) {
   test(`help ${topic}`, async (t) => {
     const { code, stdout } = await runPayctl(['help', topic]);

@@ -1,7 +1,8 @@
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
-import test from 'ava';
-import { makePlace, type Place } from './payctl.ts';
+import test, { type ExecutionContext } from 'ava';
+import { makePlace, type Place, type RunOptions } from './payctl.ts';
+import { temporaryFolder } from '../support/folder.ts';
 import { diagnosisRow } from './fakes/rows.ts';
 import { problem, type FakeAnswer } from './fakes/api.ts';
 
@@ -12,9 +13,16 @@ interface Finding {
   fix: string | null;
 }
 
-async function examine(place: Place): Promise<{ code: number; findings: Finding[] }> {
-  const { code, stdout } = await place.payctl(['doctor', '--json']);
+async function examine(place: Place, options: RunOptions = {}): Promise<{ code: number; findings: Finding[] }> {
+  const { code, stdout } = await place.payctl(['doctor', '--json'], options);
   return { code, findings: JSON.parse(stdout) as Finding[] };
+}
+
+/** The files of an installed service. */
+function installed(t: ExecutionContext): NonNullable<RunOptions['installation']> {
+  const folder = temporaryFolder(t, { 'pay.toml': '', 'pay.service': '', 'as-pay': '' });
+  const at = (name: string): string => join(folder, name);
+  return { config: at('pay.toml'), unit: at('pay.service'), wrapper: at('as-pay') };
 }
 
 const list = (...data: object[]): FakeAnswer => ({ body: { data, page: { nextCursor: null, hasMore: false } } });
@@ -151,6 +159,46 @@ for (const [name, plant, check, fix] of PLANTED) {
     t.is(code, 1);
   });
 }
+
+test('a service that fails is no fault of the login, and is reported once', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const ofLogin = async (installed?: RunOptions) =>
+    (await examine(place, installed)).findings.filter(({ check }) => check === 'login');
+  place.api.on('GET /api/v1/me', () => problem(500, 'internal', 'Internal server error.'));
+  const fault = { status: 'failed', detail: 'not checked: Internal server error.' };
+  t.like(await ofLogin(), [{ ...fault, fix: 'look into the log of the service' }]);
+  t.like(await ofLogin({ installation: installed(t) }), [{ ...fault, fix: 'journalctl -u pay -n 50' }]);
+  place.api.on('GET /health/db', () => problem(503, 'database_unavailable', 'Down.'));
+  t.deepEqual(await ofLogin(), [], 'the database is reported instead');
+});
+
+test('a network that Server.AdminNetworks refuses is named once, with the setting', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const refused = () => problem(403, 'ip_not_allowed', 'Your IP address is not allowed to use the console.');
+  for (const path of [
+    'me',
+    'info',
+    'exceptions',
+    'approvals',
+    'refunds',
+    'orders',
+    'products',
+    'projects',
+    'diagnosis',
+  ])
+    place.api.on(`GET /api/v1/${path}`, refused);
+  place.api.on('GET /api/v1/payment/config/list', refused);
+  place.api.on('POST /api/v1/certs/list', refused);
+  const about = async (options?: RunOptions) =>
+    (await examine(place, options)).findings.filter(({ detail }) => detail.includes('IP address'));
+  const setting = 'add the address of this machine to Server.AdminNetworks';
+  t.like(await about(), [{ check: 'login', status: 'failed', fix: setting }]);
+  const installation = installed(t);
+  const fix = `${setting}\nIn ${installation.config}. Then: systemctl restart pay`;
+  t.like(await about({ installation }), [{ check: 'login', fix }]);
+});
 
 test('open exceptions and certificates that expire soon are warnings: exit 0', async (t) => {
   const place = await makePlace();

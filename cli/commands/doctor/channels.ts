@@ -12,6 +12,7 @@ import {
   failed,
   fixOf,
   inProject,
+  isSilent,
   lacking,
   nothingConfigured,
   noticesArrive,
@@ -21,9 +22,6 @@ import {
   WARN_DAYS,
   type Finding,
 } from './finding.ts';
-
-/** Error codes that mean a network problem or an overloaded channel, not a wrong configuration. */
-const SILENT = new Set(['timeout', 'network', 'busy', 'http_status']);
 
 /** Checks the configuration, the answer to a signed test request and the notifications of every enabled channel. */
 export async function checkChannels({ api }: Context): Promise<Finding[]> {
@@ -73,7 +71,7 @@ async function checkChannel(api: Context['api'], row: Row): Promise<Finding> {
   if (test['ok'] !== false && lack) return degraded(name, lack, `payctl channel set ${payWay}${inProject(project)}`);
   if (test['ok'] !== false) return ok(name, say`${coded('mode', mode)}, test request succeeded`);
   const field = plain(test['field']);
-  if (SILENT.has(plain(test['code'])))
+  if (isSilent(plain(test['code'])))
     return failed(
       name,
       say`does not answer, but its configuration is not the cause; check the network of the server: ${lack}`,

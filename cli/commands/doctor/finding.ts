@@ -56,8 +56,12 @@ export async function attempt<T>(work: () => Promise<T>): Promise<T | CliError> 
   }
 }
 
+/** Error code: `Server.AdminNetworks` does not contain the address of this machine. */
+export const NETWORK_REFUSED = 'ip_not_allowed';
+
 /** Warns that the data for a check could not be read, unless another check already reports the cause. */
 export function unreadable(check: string, error: CliError): Finding[] {
+  if (error.code === NETWORK_REFUSED) return [];
   if (error.exitCode === EXIT.notLoggedIn || error.exitCode === EXIT.tryAgain) return [];
   return [degraded(check, error.message, error.options.hint ?? 'payctl whoami')];
 }
@@ -114,6 +118,35 @@ export function fixOf(payWay: string, field: string, ofProject: string): string 
   return field.startsWith(`${payWay}_`)
     ? `payctl cert upload FILE --kind ${field}${ofProject}`
     : `payctl channel set ${payWay}${ofProject}`;
+}
+
+/** Error codes that mean a network problem or an overloaded channel, not a wrong configuration. */
+const SILENT: ReadonlySet<string> = new Set(['timeout', 'network', 'busy', 'http_status']);
+
+/** Whether the error code of a test request says that the configuration of the channel is not the cause. */
+export function isSilent(code: string): boolean {
+  return SILENT.has(code);
+}
+
+const PROXY =
+  'behind a proxy, set NODE_USE_ENV_PROXY=1 and HTTPS_PROXY for the service (guide Install, "Proxy, private CA, other database")';
+
+const NETWORK: readonly [cause: RegExp, advice: string][] = [
+  [/ENOTFOUND|EAI_AGAIN/, `check the DNS of the machine of the service; ${PROXY}`],
+  [/CERT_(HAS_EXPIRED|NOT_YET_VALID)/, 'check the clock of the machine of the service'],
+  [
+    /UNABLE_TO_|SELF_SIGNED|ALTNAME|CERT_|ERR_TLS|ERR_SSL|EPROTO/,
+    'a proxy or firewall in between answers with a certificate of its own: set NODE_EXTRA_CA_CERTS to its CA for the service (guide Install, "Proxy, private CA, other database")',
+  ],
+];
+
+/** Advice after a test request without a usable answer, by the cause in its message. */
+export function networkAdvice(code: string, message: string): string {
+  if (code === 'busy') return 'the channel is overloaded; test again later';
+  if (code === 'http_status')
+    return `the channel is out of order, or a proxy in between answers; test again later, and ${PROXY}`;
+  const [, advice] = NETWORK.find(([cause]) => cause.test(message)) ?? [];
+  return advice ?? `check that a firewall lets the service reach the channel on port 443; ${PROXY}`;
 }
 
 /**

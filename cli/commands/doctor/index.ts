@@ -6,10 +6,12 @@ import type { Context, ContextOf } from '../../context.ts';
 import { CliError, EXIT } from '../../errors.ts';
 import { printFindings } from '../../findings.ts';
 import { command as commandWith, startService } from '../../hints.ts';
-import { type Text, say, textIn } from '../../language.ts';
+import { isInstalledAt, unitOf } from '../../installation.ts';
+import { type Text, joined, say, textIn } from '../../language.ts';
 import { type OfflineFlags, offlineFlags } from '../../offline.ts';
 import { examples } from '../../options.ts';
 import { findToken, loginCommand } from '../../own-login.ts';
+import type { Target } from '../../settings.ts';
 import { withSpinner } from '../../terminal.ts';
 import { type Row, plain } from '../../values.ts';
 import { APPROVALS, EXCEPTIONS, ORDERS, REFUNDS } from '../views.ts';
@@ -19,6 +21,7 @@ import {
   type Finding,
   attempt,
   clockFinding,
+  NETWORK_REFUSED,
   degraded,
   failed,
   handlerFinding,
@@ -74,11 +77,12 @@ function clock({ headers }: Answer, now: Date): Finding {
   return off ?? ok('clock', say`in sync with the server`);
 }
 
-async function checkLogin({ api, target, terminal, sessions }: Context): Promise<Finding[]> {
+async function checkLogin(context: Context): Promise<Finding[]> {
+  const { api, target, terminal, sessions } = context;
   const place = await target();
   const token = await attempt(() => findToken(terminal, sessions, place));
   const me = token instanceof CliError ? token : await attempt(() => api.get('/api/v1/me'));
-  if (me instanceof CliError) return [failed('login', me.message, me.options.hint ?? loginCommand(place))];
+  if (me instanceof CliError) return loginFinding(context, place, me);
   const info = await attempt(() => api.get('/api/v1/info'));
   const isFull = !(info instanceof CliError) && info['databaseFull'] === true;
   const debug = !(info instanceof CliError) && info['debug'] === true;
@@ -100,6 +104,22 @@ async function checkLogin({ api, target, terminal, sessions }: Context): Promise
       ),
     );
   return findings;
+}
+
+/** A refused login, or a cause that a login does not change: a fault of the service, or a network that is not allowed. */
+async function loginFinding({ api, installation }: Context, place: Target, error: CliError): Promise<Finding[]> {
+  const { status = 0, hint } = error.options;
+  const unit = isInstalledAt(place.origin, installation) ? unitOf(installation) : undefined;
+  if (error.code === NETWORK_REFUSED) {
+    const allow = say`add the address of this machine to Server.AdminNetworks`;
+    const more = unit === undefined ? [] : [say`In ${installation.config}. Then: ${`systemctl restart ${unit}`}`];
+    return [failed('login', error.message, joined([allow, ...more], '\n'))];
+  }
+  if (status < 500) return [failed('login', error.message, hint ?? loginCommand(place))];
+  const database = await attempt(() => api.call({ method: 'GET', path: '/health/db', anonymous: true }));
+  if (database instanceof CliError) return [];
+  const log = unit === undefined ? say`look into the log of the service` : `journalctl -u ${unit} -n 50`;
+  return [failed('login', say`not checked: ${error.message}`, log)];
 }
 
 const OPEN_STATUSES = ['created', 'pending', 'closing'] as const;
