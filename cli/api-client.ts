@@ -318,7 +318,7 @@ function readProblem(answer: RefusedAnswer, where: { call: Call; login: string }
     status: answer.status,
     hint: hintFor(
       answer.status,
-      firstText(body['hint'], scopeHint(code, answer), adviceFor(code, body, where.call)),
+      firstText(body['hint'], scopeHint(code, answer), adviceFor(code, body, where.call), strangerHint(code)),
       retryAfter,
       where.login,
     ),
@@ -334,6 +334,12 @@ function scopeHint(code: string, { headers }: RefusedAnswer): string | undefined
   const [, scope] = /scope="([\w:]+)"/.exec(headers['www-authenticate'] ?? '') ?? [];
   if (code !== 'insufficient_scope' || scope === undefined) return undefined;
   return `an administrator adds the scope ${scope} to those of the application: payctl app update CLIENT_ID --scope …`;
+}
+
+/** The service names a code in each answer 404. */
+function strangerHint(code: string): string | undefined {
+  if (code !== 'http_404') return undefined;
+  return 'this address does not answer like the service: it may be the port of the simulator, or of another program; check --server';
 }
 
 /** The simulator puts the error document into the property `error`; the service sends it as the whole body. */

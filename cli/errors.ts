@@ -53,8 +53,11 @@ export class UsageError extends CliError {
 
 /** A required flag is missing, and without a terminal payctl cannot prompt for the value (exit code 2). */
 export class FlagRequired extends UsageError {
+  readonly flag: string;
+
   constructor(flag: string, code = 'input_needed') {
     super(`${flag} is required when not running interactively.`, undefined, code);
+    this.flag = flag;
   }
 }
 

@@ -1,6 +1,6 @@
 import { PAY_WAYS } from '../server/domain.ts';
 import type { Context } from './context.ts';
-import { command, repeatTarget } from './hints.ts';
+import { asCalled, command, repeatTarget } from './hints.ts';
 import { asInstalled } from './installation.ts';
 import { ENGLISH, type Speech, type Text, coded, english, say, textIn } from './language.ts';
 import { type Look, type Style, padTo, wrap } from './terminal-text.ts';
@@ -57,10 +57,10 @@ export async function printFindings(context: Context, found: readonly Finding[],
 /** The findings, with --server or -C of this run in their commands, and with those of an installed service. */
 export function atTarget(
   findings: readonly Finding[],
-  { flags, run: { target }, installation }: Pick<Context, 'flags' | 'run' | 'installation'>,
+  { flags, run: { target }, installation, terminal }: Pick<Context, 'flags' | 'run' | 'installation' | 'terminal'>,
 ): Finding[] {
   const commandsOf = (fix: string): string =>
-    asInstalled(repeatTarget(fix, flags, target), installation, target?.origin);
+    asCalled(asInstalled(repeatTarget(fix, flags, target), installation, target?.origin), terminal.env);
   return findings.map((finding) => {
     const { fix } = finding;
     return fix === null ? finding : { ...finding, fix: { in: (speech) => commandsOf(textIn(fix, speech)) } };

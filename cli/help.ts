@@ -59,7 +59,7 @@ function rootLines({ description, names, groups, flags }: RootPage, style: Style
 function commandLines(page: CommandPage, style: Style, columns: number): string[] {
   const table = (title: string, pairs: Rows) => section(style, title, rows(pairs, undefined, columns, style));
   return [
-    ...wrap(page.description, columns),
+    ...wrapDescription(page.description, columns),
     ...section(
       style,
       'Examples',
@@ -86,6 +86,14 @@ function loginLines({ login, verbs }: CommandPage, columns: number): string[] {
   const some = 'administrator; verbs with * also merchant, with the credentials of an application';
   const text = login === 'any' && verbs.length > 0 ? some : LOGIN[login];
   return wrap(text, columns - 2).map((line) => `  ${line}`);
+}
+
+const NO_BREAK = '\u00a0';
+
+/** A command with a redirection or a pipe stays in one line, so that it can be copied. */
+function wrapDescription(text: string, columns: number): string[] {
+  const joined = text.replaceAll(/\w+ <\([^)]*\)|payctl [\w ]+ \| \w+/g, (line) => line.replaceAll(' ', NO_BREAK));
+  return wrap(joined, columns).map((line) => line.replaceAll(NO_BREAK, ' '));
 }
 
 /** Wraps a long command line before a flag, with `\`, so that the operator can still copy the command. */

@@ -120,6 +120,16 @@ function word(...candidates: readonly unknown[]): string | undefined {
   return candidates.find((one): one is string => typeof one === 'string' && /^\w[\w.@-]*$/.test(one));
 }
 
+/** Whether npx runs payctl, which is then seldom a command of the shell. */
+function isNpx({ npm_lifecycle_event: event, npm_lifecycle_script: script = '' }: Shell['env']): boolean {
+  return event === 'npx' && /^['"]?payctl\b/.test(script);
+}
+
+/** In a text, the commands as this run was called: `npx payctl …` below npx. */
+export function asCalled(text: string, env: Shell['env']): string {
+  return isNpx(env) ? text.replaceAll(/(?<=^|[:：] ?|&& |=true |then )payctl (?=[a-z-])/gm, 'npx payctl ') : text;
+}
+
 /** Commands that use no saved server, or that name their own. */
 const ELSEWHERE =
   /^payctl (server|bootstrap|keys|completion|config|contexts?|help|version|simulator)\b| (--server|-C|--offline|--help)\b/;

@@ -47,7 +47,7 @@ export function besideService(line: string, installation: Installation): string 
 const OFFLINE = /^payctl (server (migrate|backup|restore-check)|bootstrap|keys rotate)\b| --offline\b/;
 
 /** Beside an installed service, the commands of a hint are those of its unit, and offline ones run as its user. */
-export function asInstalled(hint: string, installation: Installation, origin: string | undefined): string {
+export function asInstalled(hint: string, installation: Installation, origin?: string): string {
   const unit = /\bpayctl /.test(hint) ? unitOf(installation) : undefined;
   if (unit === undefined || (origin !== undefined && !isInstalledAt(origin, installation))) return hint;
   return hint

@@ -1,8 +1,8 @@
 import { type Command, CommanderError } from 'commander';
 import { nouns } from './commands/index.ts';
 import { type Context, type ContextOf, type GlobalFlags, type Overrides, createContext } from './context.ts';
-import { CliError, EXIT, SECRET_LOST, UsageError, codeOf } from './errors.ts';
-import { repeatTarget } from './hints.ts';
+import { CliError, EXIT, FlagRequired, SECRET_LOST, UsageError, codeOf } from './errors.ts';
+import { asCalled, repeatTarget } from './hints.ts';
 import { asInstalled } from './installation.ts';
 import { ENGLISH, type Speech, chooseLanguage, say, textIn } from './language.ts';
 import { FORMATS, type Format } from './output.ts';
@@ -58,7 +58,11 @@ async function fail(failure: unknown, terminal: Terminal, argv: readonly string[
   return report(
     terminal,
     atTarget(
-      withList(error instanceof OutputLost ? outputLostError(error, done) : error, argv, opened.program),
+      withFlag(
+        withList(error instanceof OutputLost ? outputLostError(error, done) : error, argv, opened.program),
+        argv,
+        opened.program,
+      ),
       opened.context,
     ),
     {
@@ -147,7 +151,7 @@ async function fromParser(
   const path = command ? commandPath(command) : 'payctl';
   if (error.code === 'commander.help')
     return new UsageError(`${path} requires a verb.`, `${path} --help`, 'verb_missing');
-  const guess = /\(Did you mean (.+)\?\)/.exec(rest.join(' '))?.[1];
+  const guess = longerFlag(first, command) ?? /\(Did you mean (.+)\?\)/.exec(rest.join(' '))?.[1];
   const unknown = error.code === 'commander.unknownCommand' ? /'(.*)'/.exec(first)?.[1] : undefined;
   if (command && unknown !== undefined) {
     const { suggestLine } = await import('./suggestions.ts');
@@ -155,6 +159,14 @@ async function fromParser(
     return new UsageError(sentence(first), line ? `did you mean: ${line}` : `${path} --help`, 'usage');
   }
   return new UsageError(`${sentence(first)}`, guess ? `did you mean ${guess}?` : `${path} --help`, 'usage');
+}
+
+/** The flag of which an unknown one is the beginning, such as --expire-seconds for --expire. */
+function longerFlag(message: string, command: Command | undefined): string | undefined {
+  const typed = /unknown option '(--[\w-]+)'/.exec(message)?.[1];
+  if (typed === undefined) return undefined;
+  const known = command?.options.filter(({ hidden }) => !hidden).flatMap(({ long }) => long ?? []) ?? [];
+  return known.find((flag) => flag.startsWith(`${typed}-`)) ?? known.find((flag) => flag.startsWith(typed));
 }
 
 function sentence(text: string): string {
@@ -189,6 +201,18 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 
+/** Repeats the command line with the missing flag. A name that confirms a severe change is left for the operator to type. */
+function withFlag(error: unknown, argv: readonly string[], program: Command | undefined): unknown {
+  if (!(error instanceof FlagRequired) || program === undefined || error.flag.startsWith('--confirm')) return error;
+  const wanted: readonly string[] = error.flag.match(/--[\w-]+/g) ?? [];
+  const options = deepest(program, argv).options.filter(({ long }) => wanted.includes(long ?? ''));
+  const option = options.find(({ required }) => required) ?? options[0];
+  if (option?.long === undefined || !argv.every((word) => /^[\w.,:/@=+-]+$/.test(word))) return error;
+  const value = /<([\w-]+)/.exec(option.flags)?.[1];
+  const line = ['payctl', ...argv, option.long, ...(value === undefined ? [] : [value.toUpperCase()])].join(' ');
+  return new UsageError(error.message, line, error.code);
+}
+
 function atTarget(error: unknown, context: Context | undefined): unknown {
   if (!(error instanceof CliError) || !error.options.hint || !context) return error;
   const { flags, run, installation } = context;
@@ -218,10 +242,16 @@ async function report(
   failure: unknown,
   where: { json: boolean; speech: Speech; target?: string },
 ): Promise<number> {
-  const error = toCliError(failure);
+  const error = asRun(toCliError(failure), terminal);
   const text = where.json ? JSON.stringify(errorDocument(error)) : errorLines(terminal, error, where).join('\n');
   await terminal.err.write(`${text}\n`);
   return error.exitCode;
+}
+
+function asRun(error: CliError, { env }: Terminal): CliError {
+  const { hint } = error.options;
+  if (hint === undefined) return error;
+  return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint: asCalled(hint, env) });
 }
 
 function errorLines(

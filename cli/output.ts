@@ -1,4 +1,5 @@
 import { UsageError } from './errors.ts';
+import { asCalled } from './hints.ts';
 import { ENGLISH, type Language, type Speech, type Text, say, speechOf, textIn } from './language.ts';
 import { type Style, cutTo, isPainted, padTo, wrap } from './terminal-text.ts';
 import type { Terminal } from './terminal.ts';
@@ -202,7 +203,7 @@ export function createPrint(terminal: Terminal, flags: OutputFlags): Print {
   });
   const note = async (text: Text): Promise<void> => {
     if (json && !terminal.err.isTerminal) return;
-    await terminal.err.write(`${folded(textIn(text, await speech()), terminal)}\n`);
+    await terminal.err.write(`${folded(asCalled(textIn(text, await speech()), terminal.env), terminal)}\n`);
   };
   return {
     format,

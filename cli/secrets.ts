@@ -131,6 +131,11 @@ async function outputSink(terminal: Terminal, show: (row: Row, view: View) => Pr
   };
 }
 
+const WRITTEN: Readonly<Record<string, string>> = {
+  password: 'The password was',
+  recoveryCodes: 'The recovery codes were',
+};
+
 function fileSink(file: ReservedFile, print: Print, path: string, field: string): SecretSink {
   const write: SecretSink['write'] = async (row, _view, again) => {
     await file.commit(`${secretLines(row[field]).join('\n')}\n`).catch((error: unknown) => {
@@ -138,7 +143,7 @@ function fileSink(file: ReservedFile, print: Print, path: string, field: string)
     });
   };
   const printRest: SecretSink['printRest'] = async (row, view) => {
-    await print.note(`The secret was written to ${path} (mode 0600).`);
+    await print.note(`${WRITTEN[field] ?? 'The secret was'} written to ${path} (mode 0600).`);
     const { [field]: _secret, ...rest } = row;
     await print.item(rest, view);
   };

@@ -5,6 +5,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { CliError, EXIT, UsageError } from '../errors.ts';
 import { type ReservedFile, readTextFile, reserveFile } from '../files.ts';
 import type { BootstrapPlan, BootstrapResult, Offline } from '../../server/offline/port.ts';
+import { asInstalled } from '../installation.ts';
 import { type OfflineFlags, actor, offlineFlags, prepareDatabase, withOffline } from '../offline.ts';
 import { examples, passwordFlags } from '../options.ts';
 import { addFields, bodyOf, complete } from '../resource.ts';
@@ -98,7 +99,8 @@ async function runStatus(context: Context, flags: OfflineFlags): Promise<void> {
       },
       DATABASE,
     );
-    if (!bootstrapped) await context.print.done('Next: payctl bootstrap admin --username NAME');
+    if (bootstrapped) return;
+    await context.print.done(asInstalled('Next: payctl bootstrap admin --username NAME', context.installation));
   });
 }
 
@@ -272,7 +274,10 @@ async function runApp(context: Context, flags: AppFlags): Promise<void> {
         context.run.completedChange = `create app ${input.name}`;
         await sink.deliver(row, APP, `payctl app rotate-secret ${row.client_id}`);
         await print.done(
-          'Next: POST /oauth/token with these credentials, as soon as the service runs: payctl server start',
+          asInstalled(
+            'Next: POST /oauth/token with these credentials, as soon as the service runs: payctl server start',
+            context.installation,
+          ),
         );
       });
     } finally {

@@ -150,6 +150,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
     {
       name: 'explain',
       summary: 'explain the state of an order and what happens next',
+      login: 'any',
       translated: true,
       load: () => import('./explain/index.ts'),
     },

@@ -103,7 +103,8 @@ function defineOffer(noun: Command, context: ContextOf): void {
   const command = merchantFlags(
     noun
       .command('offer')
-      .description('Call a resource without payment and get the offer (HTTP 402) with its payment code and QR code.'),
+      .description('Call a resource without payment and get the offer (HTTP 402) with its payment code and QR code.')
+      .argument('[resource]', 'resource to call, as with --resource'),
   );
   command
     .option('--resource <code>', 'resource to call')
@@ -116,7 +117,11 @@ function defineOffer(noun: Command, context: ContextOf): void {
     command,
     'payctl skillpay offer --resource weather --input \'{"city":"Paris"}\' --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret',
     'payctl skillpay offer --app app_7Kd2mQxW9bTzR4vLp1Ns --secret-file shop.secret --fields outTradeNo,payUrl',
-  ).action((flags: OfferFlags) => runOffer(context(), flags));
+  ).action((resource: string | undefined, flags: OfferFlags) => {
+    if (resource !== undefined && flags['resource'] !== undefined)
+      throw new UsageError('Give the resource once: as the argument, or with --resource.');
+    return runOffer(context(), { resource, ...flags });
+  });
 }
 
 async function runOffer(context: Context, flags: OfferFlags): Promise<void> {

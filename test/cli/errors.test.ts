@@ -292,6 +292,85 @@ for (const [line, hint] of MEANT)
     t.is(said, hint.startsWith('did') ? `${hint} --json` : hint);
   });
 
+test('below npx, hints and notes call payctl as npx does', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const npx = { npm_lifecycle_event: 'npx', npm_lifecycle_script: "'payctl'", npm_command: 'exec' };
+  place.api.on('GET /api/v1/me', () => problem(401, 'unauthorized', 'No.'));
+  const linesOf = async (env: Record<string, string>) => {
+    const { stderr, stdout } = await place.payctl(['doctor', '--json', '-C', 'dev'], { env });
+    const findings = JSON.parse(stdout) as { check: string; fix: string }[];
+    const { hint } = (JSON.parse(stderr) as { error: { hint: string } }).error;
+    const added = await place.payctl(['context', 'add', 'other', '--server', place.api.url], { env });
+    await place.payctl(['context', 'remove', 'other', '-y'], { env });
+    const parsed = await place.payctl(['app', 'creat'], { env });
+    return [
+      findings.find(({ check }) => check === 'login')?.fix,
+      hint,
+      /Next: (.*)$/m.exec(added.stderr)?.[1],
+      /next: (.*)$/m.exec(parsed.stderr)?.[1],
+    ];
+  };
+  const plain = [
+    'payctl login -C dev',
+    'payctl login -C dev',
+    'payctl login -C other',
+    'did you mean: payctl app create',
+  ];
+  t.deepEqual(await linesOf({}), plain);
+  t.deepEqual(
+    await linesOf(npx),
+    plain.map((line) => line.replace('payctl', 'npx payctl')),
+  );
+  t.deepEqual(await linesOf({ ...npx, npm_lifecycle_script: 'ava' }), plain, 'npx runs another program');
+});
+
+const MISSING: readonly [line: string, hint: string | null][] = [
+  ['login --server http://127.0.0.1:9', 'payctl login --server http://127.0.0.1:9 --username NAME'],
+  [
+    'login --server http://127.0.0.1:9 -u alice',
+    'payctl login --server http://127.0.0.1:9 -u alice --password-file FILE',
+  ],
+  ['pay --pay-way alipay --subject Tea', 'payctl pay --pay-way alipay --subject Tea --amount AMOUNT'],
+  ['refund create P1 --amount 1', 'payctl refund create P1 --amount 1 --yes'],
+  ['refund create P1 --amount 1 --reason $HOME', null],
+];
+
+for (const [line, hint] of MISSING)
+  test(`a missing flag is added to the command line: ${line}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    const { code, stderr } = await place.payctl(line.split(' '));
+    t.is(code, 2, stderr);
+    t.is(/next: (.*)$/m.exec(stderr)?.[1] ?? null, hint, stderr);
+  });
+
+test('the name that confirms a severe change is left to the operator', async (t) => {
+  const place = await makePlace('prod');
+  t.teardown(() => place.close());
+  const { stderr } = await place.payctl(['app', 'delete', 'app_1']);
+  t.regex(stderr, /^error: --confirm app_1 is required/m);
+  t.notRegex(stderr, /next:/);
+});
+
+test('an unknown flag is answered with the one that begins with it', async (t) => {
+  const { stderr } = await runPayctl(['pay', '--expire', '60']);
+  t.regex(stderr, /Unknown option '--expire'.*\n {2}next: did you mean --expire-seconds\?$/m);
+  t.regex((await runPayctl(['pay', '--subjetc', 'Tea'])).stderr, /did you mean --subject\?$/m);
+});
+
+test('an address that does not answer like the service is named as that', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  place.api.on('POST /api/v1/login', () => ({ status: 404, text: 'Not Found' }));
+  const line = ['login', '--server', place.api.url, '-u', 'alice', '--password-stdin'];
+  const { stderr } = await place.payctl(line, { stdin: 'secret' });
+  t.regex(
+    stderr,
+    /HTTP 404\.\n.*\n {2}next: this address does not answer like the service: it may be the port of the simulator/,
+  );
+});
+
 test('no hint has angle brackets around a placeholder, or words after a command in its line', (t) => {
   const hints = sourcesIn('cli')
     .filter(({ path }) => path !== 'cli/help.ts')

@@ -357,6 +357,7 @@ const MERCHANT_CASES: typeof CASES = [
   ['app webhook delete --confirm app_1', 'DELETE /api/v2/webhook'],
   ['skillpay list', 'GET /api/v2/skillpay/resources'],
   ['skillpay get X1', 'GET /api/v2/skillpay/query/X1'],
+  ['skillpay offer weather', 'POST /api/v2/skillpay/resource', { resource: 'weather' }],
   ['skillpay offer --resource weather', 'POST /api/v2/skillpay/resource', { resource: 'weather' }],
   ['skillpay redeem X1', 'POST /api/v2/skillpay/resource'],
   ['skillpay refund X1 -y', 'POST /api/v2/skillpay/refund', { outTradeNo: 'X1' }],

@@ -158,6 +158,8 @@ test('a script enrols through private files; without a file for the recovery cod
   t.is(await readFile(`${place.folder}/codes`, 'utf8'), `${RECOVERY_CODES.join('\n')}\n`);
   for (const name of ['new.totp', 'codes']) t.is((await stat(`${place.folder}/${name}`)).mode & 0o777, 0o600);
   t.deepEqual(sent('/api/v1/me/second-factor/confirm'), [{ code: await codeOf(TOTP_SECRET, NOW) }]);
+  t.regex(stderr, /^The recovery codes were written to \S+codes \(mode 0600\)\.$/m);
+  t.regex(stderr, /^The secret was written to new\.totp \(mode 0600\)\.$/m);
   t.false(stderr.includes(TOTP_SECRET));
   t.is((await place.payctl(['second-factor', 'enable'])).code, 2, 'no terminal to prompt on');
   const taken = await place.payctl([...enable, '--recovery-codes-file', 'more-codes']);

@@ -365,7 +365,7 @@ const FAULTS: readonly StartFault[] = [
     code: 'config_invalid',
     exit: 2,
     says: /\/nowhere\/pay\.toml does not exist/,
-    next: /^$/,
+    next: /^correct --config or PAY_CONFIG$/,
   },
   {
     name: 'a value that is not valid',

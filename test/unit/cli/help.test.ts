@@ -15,3 +15,18 @@ test('a wide example is broken before its flags, so that it can be copied', (t) 
     '  $ payctl pay',
   ]);
 });
+
+test('a command with a redirection or a pipe is not broken in a description', (t) => {
+  const words =
+    'Print the completion script for a shell. Without a file: source <(payctl completion bash), the same for zsh, or payctl completion fish | source.';
+  for (const columns of [40, 60, 80]) {
+    const text = helpText(
+      helpPage(new Command('payctl').command('completion').description(words)),
+      createStyle(false),
+      columns,
+    );
+    t.true(text.includes('source <(payctl completion bash),'), text);
+    t.true(text.includes('payctl completion fish | source.'), text);
+    t.false(text.includes('\u00a0'));
+  }
+});
