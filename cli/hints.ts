@@ -42,7 +42,7 @@ const ADVICE: Readonly<Record<string, (known: Known) => string | undefined>> = {
   channel_not_configured: ({ isMerchant }) =>
     isMerchant ? 'an administrator of the service can configure the channel' : 'payctl channel list',
   channel_refused: ({ isMerchant, payWay, project }) => {
-    if (isMerchant) return 'an administrator of the service can test the channel';
+    if (isMerchant) return 'correct what the channel reports, or offer the payer another channel';
     const ofProject = project && project !== 'default' ? ` --project ${project}` : '';
     return payWay ? `payctl channel test ${payWay}${ofProject}` : 'payctl channel list';
   },

@@ -26,6 +26,7 @@ const refund: Resource = {
       { field: 'createdAt', kind: 'time' },
       { field: 'nextCheckAt', kind: 'time' },
       { field: 'reason' },
+      { field: 'failure.code', title: 'FAILURE' },
     ],
   },
   filters: [
