@@ -21,6 +21,8 @@ test('the commands of the guides work as described', async (t) => {
   await isReady(stage);
   const parts = {
     integrate,
+    // A program that is started in the reader's shell.
+    program: [`sh -c 'echo "$CLIENT_ID $CLIENT_SECRET"'`],
     webhooks: commandsOf('webhooks'),
     idempotency: commandsOf('idempotency'),
     limits: commandsOf('rate-limits'),
@@ -33,6 +35,8 @@ test('the commands of the guides work as described', async (t) => {
     const before = names.slice(0, names.indexOf(name)).flatMap((one) => parts[one]);
     return printed.slice(before.length, before.length + parts[name].length).join('\n');
   };
+  t.regex(outputOf('integrate'), /\bpaid\b/);
+  t.regex(outputOf('program'), /^app_\w+ pays_/);
   t.regex(outputOf('webhooks'), /^url\thttps:\/\/shop\.example\/hooks$[^]*^previousSecretExpiresAt\t20/m);
   for (const file of ['hook.secret', 'hook.secret.new'])
     t.regex(readFileSync(join(stage.folder, file), 'utf8'), /^whsec_/, file);
