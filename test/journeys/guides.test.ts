@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { migratedFile } from '../support/database.ts';
 import { guideText } from '../house/guide-text.ts';
+import { until } from '../support/service.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 
 /** The commands of a guide, which are the same in both languages. */
@@ -46,5 +47,10 @@ test('the commands of the guides work as described', async (t) => {
   );
   t.regex(outputOf('limits'), /"data":\[\]/);
   t.regex(outputOf('simulator'), /\bdeclined\b[^]*\b(approved|captured)\b[^]*commit-then-timeout/);
+  const declined = ['event', 'list', '--types', 'order.payer_action_required', '-o', 'json'];
+  await until('the event of a declined PayPal payment', async () => {
+    const { code, stdout } = await stage.payctl(declined);
+    return code === 0 && stdout.includes('order.payer_action_required');
+  });
   t.regex(outputOf('calls'), /"alreadyFulfilled":false[^]*"status":"(processing|succeeded)"/);
 });
