@@ -153,7 +153,11 @@ export function createApplicationClient(
   credentials: Credentials,
   now: () => Date,
 ): ApplicationClient {
-  const common = { ...setup, loginCommand: async () => CHECK_CREDENTIALS };
+  const common = {
+    ...setup,
+    loginCommand: async () => CHECK_CREDENTIALS,
+    clientId: async () => credentials.clientId,
+  };
   const { headers, renew, secrets } = createApplicationLogin(
     createApiClient({ ...common, authorize: async () => ({}) }),
     credentials,

@@ -131,7 +131,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
     server: () => Promise<string>,
     authorize: () => Promise<Record<string, string>>,
     hint: () => Promise<string>,
-    login?: Pick<ClientSetup, 'renew' | 'confirm'>,
+    login?: Pick<ClientSetup, 'renew' | 'confirm' | 'clientId'>,
   ): ApiClient => createApiClient({ server, ...login, authorize, loginCommand: hint, ...connection });
   const serverOfTarget = async (): Promise<string> => (await target()).server;
   const loginHint = async (): Promise<string> => loginCommand(await target());
@@ -170,6 +170,7 @@ export function createContext(streams: Streams, flags: GlobalFlags, overrides: O
   const api: ApiClient = client(serverOfTarget, async () => (await login()).headers(), hint, {
     renew: async (refused) => (await login()).renew(refused),
     confirm: admin.confirm,
+    clientId: async () => (await application().catch(() => undefined))?.clientId,
   });
   const change = createGuard({ terminal, print, prompts, api, target, run });
   return {

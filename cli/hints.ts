@@ -89,7 +89,7 @@ export function repeatTarget(hint: string, { server, context }: TargetFlags, tar
   const flagFor = (line: string): string => {
     if (server !== undefined) return ` --server ${server}`;
     // With -C, a login would renew the login of that context, which may be an application's.
-    return line.startsWith('payctl login') && target ? ` --server ${target.server}` : ` -C ${context}`;
+    return /^payctl (login|app update)/.test(line) && target ? ` --server ${target.server}` : ` -C ${context}`;
   };
   return hint
     .split('\n')
