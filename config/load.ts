@@ -193,7 +193,7 @@ function assemble(
       issuer: values['OAuth.Issuer'] ?? publicUrl,
       tokenTtlSeconds: values['OAuth.TokenTtlSeconds'],
     },
-    security: { masterKeys: values['Security.MasterKey'] ?? [] },
+    security: { masterKeys: values['Security.MasterKey'] ?? [], lostKeys: values['Security.LostKeys'] },
     skillpay: {
       brand: values['Skillpay.Brand'],
       devMode: values['Skillpay.DevMode'],

@@ -190,6 +190,11 @@ export const keys = {
       'Encrypts channel secrets, private keys and the secrets of second factors, newest key first. Generated for the embedded database, required for PostgreSQL.',
     secret: true,
   } satisfies KeySpec,
+  'Security.LostKeys': list(
+    z.string().regex(/^[0-9a-f]{8}$/),
+    'a list of key ids of 8 hex digits',
+    'Ids of master keys of which no copy is left: the service starts although it cannot decrypt the secrets that need them.',
+  ),
   'Skillpay.Brand': optional(
     z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,31}$/),
     '1 to 32 letters and digits, starting with a letter',

@@ -160,7 +160,8 @@ async function withSecrets(loaded: LoadedConfig, target: Target, named: string |
   if (masterKeys.length === 0)
     throw new ConfigFaults([{ key: 'Security.MasterKey', message: `is not in ${from}; ${fix}` }]);
   const database = { ...loaded.database, ...target, migrate: false } as Config['database'];
-  return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
+  const security = { ...loaded.security, masterKeys };
+  return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security };
 }
 
 /** Writes a backup that is complete or absent: a temporary file is linked to the target, which must not exist. */
