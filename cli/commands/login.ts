@@ -13,6 +13,7 @@ import {
   isOpenToReaders,
   notEncrypted,
   originOf,
+  reportedLabel,
   savedConnection,
 } from '../settings.ts';
 import { type Row, plain } from '../values.ts';
@@ -98,11 +99,10 @@ async function logInAdmin(
   const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
   const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
-  const { isGuess, clientId: _before, ...known } = place.saved;
-  const label = flags.label ?? (isGuess && (await labelOf(context, known.server, session.token)));
+  const { isGuess: _guess, clientId: _before, ...known } = place.saved;
   const saved: SavedContext = {
     ...known,
-    ...(label ? { label } : { label: known.label, ...(isGuess && { isGuess }) }),
+    ...(await labelOf(flags, place.saved, () => infoOf(context, known.server, session.token))),
     user: session.username,
     ...savedConnection(context.flags, origin, terminal.cwd),
   };
@@ -200,10 +200,10 @@ async function logInApplication(
   try {
     const headers = { authorization: `Bearer ${token}` };
     const me = await api.data({ method: 'GET', path: '/api/v2/me', headers, anonymous: true });
-    const { isGuess, ...known } = place.saved;
+    const { isGuess: _guess, ...known } = place.saved;
     const saved: SavedContext = {
       ...known,
-      ...(label ? { label } : isGuess && { isGuess }),
+      ...(await labelOf({ label }, place.saved, async () => me)),
       clientId,
       ...savedConnection(context.flags, origin, terminal.cwd),
     };
@@ -226,15 +226,27 @@ async function logInApplication(
   if (old?.app && old.origin === origin) await revokeToken(api, old.token).catch(() => {});
 }
 
-/** Undefined if the service reports neither production nor staging. */
-async function labelOf({ apiAt }: Context, server: string, token: string): Promise<Label | undefined> {
+/** The label of a context after a login. Only what the operator or a deployed service says is no guess. */
+async function labelOf(
+  { label }: Pick<LoginFlags, 'label'>,
+  saved: SavedContext,
+  ask: () => Promise<Row>,
+): Promise<Pick<SavedContext, 'label' | 'isGuess'>> {
+  if (label || !saved.isGuess) return { label: label ?? saved.label };
+  const said = await ask();
+  const isDeployed = said['environment'] === 'production' || said['environment'] === 'staging';
+  return {
+    label: reportedLabel(said) ?? guessLabel(originOf(saved.server)),
+    ...(isDeployed ? {} : { isGuess: true }),
+  };
+}
+
+/** Empty if the service refuses the information, e.g. before a required second factor is enrolled. */
+async function infoOf({ apiAt }: Context, server: string, token: string): Promise<Row> {
   const headers = { authorization: `Bearer ${token}` };
-  const asked = apiAt(server).data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true });
-  const environment = await asked.then(
-    (info) => info['environment'],
-    () => undefined,
-  );
-  return environment === 'production' ? 'prod' : environment === 'staging' ? 'staging' : undefined;
+  return apiAt(server)
+    .data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true })
+    .catch(() => ({}));
 }
 
 const VIEW = {

@@ -10,6 +10,9 @@ import { issueCertificate, newRsaKeys } from '../../server/simulator/certificate
 import { TOKEN, problem, startFakeApi } from './fakes/api.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 
+/** Logs in again with the context of the last login. */
+const KEPT: readonly string[] = ['kept'];
+
 const PASSWORD = { stdin: 'correct horse battery\n' };
 
 test('login creates a context for a new server, saves the token and prints the context', async (t) => {
@@ -35,12 +38,15 @@ test('a context without a label takes the environment of its server as the label
   const place = await makePlace();
   t.teardown(() => place.close());
   const server = ['--server', place.api.url];
-  const logIn = async (environment: string | undefined, add: readonly string[] | undefined, ...flags: string[]) => {
-    await place.logIn([]);
+  const logIn = async (info: string | undefined, add: readonly string[] | undefined, ...flags: string[]) => {
+    if (add !== KEPT) await place.logIn([]);
+    const [environment, debug] = info?.split(' ') ?? [];
     place.api.on('GET /api/v1/info', () =>
-      environment === undefined ? problem(403, 'second_factor_missing', 'Enrol.') : { body: { data: { environment } } },
+      environment === undefined
+        ? problem(403, 'second_factor_missing', 'Enrol.')
+        : { body: { data: { environment, debug: debug === 'debug' } } },
     );
-    if (add) t.is((await place.payctl(['context', 'add', 'here', ...server, ...add])).code, 0);
+    if (add && add !== KEPT) t.is((await place.payctl(['context', 'add', 'here', ...server, ...add])).code, 0);
     const argv = ['login', '-C', 'here', ...server, '-u', 'alice', '--password-stdin', ...flags, '--json'];
     const { code, stdout, stderr } = await place.payctl(argv, PASSWORD);
     t.is(code, 0, stderr);
@@ -50,11 +56,49 @@ test('a context without a label takes the environment of its server as the label
   };
   t.is(await logIn('staging', undefined), 'staging');
   t.is(await logIn('production', undefined), 'prod', 'also at a loopback address');
-  t.is(await logIn('development', undefined), 'dev');
+  t.is(await logIn('development debug', undefined), 'dev');
+  t.is(await logIn('development', undefined), 'prod', 'a service without Debug may move money');
+  t.is(await logIn('development debug', KEPT), 'dev', 'Debug was switched on');
   t.is(await logIn('staging', []), 'staging', 'a context that was added without a label');
   t.is(await logIn('staging', ['--label', 'prod']), 'prod', 'an explicit label stays');
   t.is(await logIn('staging', undefined, '--label', 'dev'), 'dev');
-  t.is(await logIn(undefined, []), 'dev', 'the guess stays when the server reports no environment');
+  t.is(await logIn(undefined, []), 'prod', 'the environment is unknown before the second factor is enrolled');
+  t.is(await logIn('development debug', KEPT), 'dev');
+});
+
+test('an application without a label takes the mode of its service as the label', async (t) => {
+  const place = await shopPlace(t);
+  const me = (mode: string) => {
+    const data = { client_id: 'app_1', name: 'shop', project: 'default', scopes: ['payment:write'], mode };
+    place.api.on('GET /api/v2/me', () => ({ body: { data } }));
+  };
+  const labelAfter = async (mode: string, ...flags: string[]) => {
+    me(mode);
+    const { stdout } = await place.payctl([...APP_LOGIN, ...flags, '--json']);
+    return (JSON.parse(stdout) as { label: string }).label;
+  };
+  t.is(await labelAfter('test'), 'dev');
+  t.is(await labelAfter('live'), 'prod');
+  t.is(await labelAfter('test'), 'dev');
+  t.is(await labelAfter('live', '--label', 'dev'), 'dev');
+});
+
+test('a refund at a local server asks the service before it counts as dev', async (t) => {
+  const place = await shopPlace(t);
+  const env = {
+    PAYCTL_CLIENT_ID: 'app_1',
+    PAYCTL_CLIENT_SECRET: 'pays_0123456789abcdef0123456789abcdef',
+    PAYCTL_SERVER: place.api.url,
+    PAYCTL_CONFIG_DIR: '/nonexistent',
+  };
+  const refund = async (mode: string) => {
+    place.api.on('GET /api/v2/me', () => ({ body: { data: { client_id: 'app_1', mode } } }));
+    return place.payctl(['refund', 'create', 'P1', '--amount', '1', '-y'], { env });
+  };
+  t.is((await refund('test')).code, 0);
+  const live = await refund('live');
+  t.is(live.code, 2);
+  t.regex(live.stderr, /--confirm P1 is required/);
 });
 
 test('login on a terminal prompts for the username and the hidden password', async (t) => {
