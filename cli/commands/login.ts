@@ -4,7 +4,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { choice, codeFlags, examples, passwordFlags } from '../options.ts';
 import { askCode, givenCode, wantsCode, type CodeFlags } from '../own-login.ts';
-import { readSecretFile, takePassword, type PasswordFlags } from '../secrets.ts';
+import { readClientFile, takePassword, type PasswordFlags } from '../secrets.ts';
 import { LABELS, own, type Contexts, type Label, type SavedContext, type Session } from '../session.ts';
 import {
   DEFAULT_SERVER,
@@ -31,7 +31,10 @@ export function define(command: Command, context: ContextOf): void {
     )
     .option('-u, --username <name>', 'login name')
     .option('--client-id <id>', 'log in as this application')
-    .option('--client-secret-file <file>', 'file with the client_secret of the application');
+    .option(
+      '--client-secret-file <file>',
+      'file with the client_secret of the application, or the output of payctl app create -o env',
+    );
   codeFlags(passwordFlags(command))
     .addOption(
       choice(
@@ -149,12 +152,12 @@ async function store(
 
 /** The client id of the login; undefined for the login of an administrator. A context is used again as before. */
 async function applicationOf(
-  { flags: global, prompts, terminal: { env } }: Context,
+  { flags: global, prompts, terminal }: Context,
   flags: LoginFlags,
   { contexts }: Contexts,
 ): Promise<string | undefined> {
   const { clientId, clientSecretFile } = flags;
-  const name = global.context ?? env['PAYCTL_CONTEXT'];
+  const name = global.context ?? terminal.env['PAYCTL_CONTEXT'];
   const named = name === undefined ? undefined : own(contexts, name);
   if (clientId === undefined && clientSecretFile === undefined)
     return flags.username === undefined ? named?.clientId : undefined;
@@ -167,7 +170,10 @@ async function applicationOf(
     '--code-secret-file': flags.codeSecretFile,
   }).find(([, value]) => value !== undefined);
   if (admin) throw new UsageError(`${admin[0]} is for administrators and cannot be combined with --client-id.`);
-  return clientId ?? named?.clientId ?? prompts.text({ message: 'Client id', flag: '--client-id' });
+  const known = clientId ?? named?.clientId;
+  if (known !== undefined) return known;
+  const inFile = clientSecretFile === undefined ? undefined : await readClientFile(terminal, clientSecretFile);
+  return inFile?.clientId ?? prompts.text({ message: 'Client id', flag: '--client-id' });
 }
 
 /** Replacing the other kind of login would leave a session behind that nothing ends. */
@@ -190,7 +196,7 @@ async function logInApplication(
 ): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
   const secret = clientSecretFile
-    ? await readSecretFile(terminal, clientSecretFile)
+    ? (await readClientFile(terminal, clientSecretFile, clientId)).secret
     : await prompts.secret({ message: `Secret of ${clientId}`, flag: '--client-secret-file' });
   const app: Credentials = { clientId, secret };
   const api = context.apiAt(place.saved.server, CHECK_CREDENTIALS);

@@ -322,6 +322,57 @@ test('an application logs in beside an administrator, and its secret and token a
   t.is((await place.payctl(['login', '--client-id', 'app_1'])).code, 2, 'no terminal for the secret');
 });
 
+const SECRET_FILES: readonly [name: string, text: string][] = [
+  ['-o env', 'CLIENT_ID=app_1\nCLIENT_SECRET=pays_x\n'],
+  ['variables of payctl', "# the shop\r\nexport PAYCTL_CLIENT_ID='app_1'\r\nexport PAYCTL_CLIENT_SECRET='pays_x'\r\n"],
+  ['-o json', '{\n  "client_id": "app_1",\n  "client_secret": "pays_x"\n}\n'],
+];
+
+for (const [name, text] of SECRET_FILES)
+  test(`the secret file of an application may be the output of app create: ${name}`, async (t) => {
+    const place = await shopPlace(t);
+    await writeFile(join(place.folder, 'shop.env'), text);
+    const sent = () => place.api.seen.findLast(({ path }) => path === '/oauth/token')?.headers['authorization'] ?? '';
+    const decoded = () => Buffer.from(sent().replace('Basic ', ''), 'base64').toString();
+    const done = await place.payctl([
+      'login',
+      '--client-secret-file',
+      'shop.env',
+      '-C',
+      'shop',
+      '--server',
+      place.api.url,
+    ]);
+    t.is(done.code, 0, done.stderr);
+    t.is(decoded(), 'app_1:pays_x', 'the id is the one of the file');
+    t.is((await place.payctl([...APP_LOGIN.slice(0, 3), '--client-secret-file', 'shop.env'])).code, 0);
+    const api = await place.payctl(['api', '/api/v2/me', '--app', 'app_1', '--secret-file', 'shop.env']);
+    t.is(api.code, 0, api.stderr);
+    const env = { PAYCTL_CLIENT_ID: 'app_1', PAYCTL_CLIENT_SECRET_FILE: 'shop.env', PAYCTL_SERVER: place.api.url };
+    t.is((await place.payctl(['order', 'get', 'P1'], { env })).code, 0);
+    t.is(decoded(), 'app_1:pays_x');
+    const before = tokensGiven(place);
+    const other = await place.payctl(['login', '--client-id', 'app_2', '--client-secret-file', 'shop.env']);
+    t.is(other.code, 2);
+    t.regex(other.stderr, /shop\.env has the secret of app_1, not of app_2\./);
+    t.false(`${done.stderr}${other.stderr}`.includes('pays_x'));
+    t.is(tokensGiven(place), before);
+  });
+
+test('a missing secret file is named, with the commands that make it', async (t) => {
+  const place = await shopPlace(t);
+  const { code, stderr } = await place.payctl(['login', '--client-id', 'app_1', '--client-secret-file', 'no.secret']);
+  t.is(code, 2);
+  t.regex(stderr, /^error: The file no\.secret does not exist\.\n/m);
+  t.regex(
+    stderr,
+    /next: payctl app create --secret-file no\.secret\n.*: payctl app rotate-secret app_1 --secret-file no\.secret$/m,
+  );
+  const password = await place.payctl(['login', '-u', 'alice', '--password-file', 'no.password']);
+  t.is(password.code, 2);
+  t.regex(password.stderr, /^error: The file no\.password does not exist\.\n/m);
+});
+
 test('a wrong secret is exit 4 and saves nothing', async (t) => {
   const place = await shopPlace(t);
   const before = await readFile(join(place.folder, 'contexts.json'), 'utf8');
