@@ -151,6 +151,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
       name: 'explain',
       summary: 'explain the state of an order and what happens next',
       translated: true,
+      login: 'any',
       load: () => import('./explain/index.ts'),
     },
     {
