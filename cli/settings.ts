@@ -131,8 +131,10 @@ function firstSet(
 export function originOf(server: string, source = '--server'): string {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const good = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
-  if (!good)
-    throw new UsageError(`${source}: "${server}" is not a valid server URL.`, 'use a URL like https://pay.example.com');
+  if (!good) {
+    const shown = server.replace(/^(\w+:\/\/)?.*@/, '$1…@');
+    throw new UsageError(`${source}: "${shown}" is not a valid server URL.`, 'use a URL like https://pay.example.com');
+  }
   return url.origin;
 }
 
