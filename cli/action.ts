@@ -130,43 +130,55 @@ async function runCreate(context: Context, resource: Editable, options: ActionFl
   await context.print.done(`Created ${noun} ${String(row[view.id] ?? '')}.`);
 }
 
-/** Adds the subcommand `update`, which changes the given fields of one object of the resource. */
-export function addUpdate(noun: Command, context: ContextOf, resource: Editable, lines: readonly string[]): void {
+/** Adds the subcommand `update`, which changes the given fields. `more` adds flags and computes parts of the request. */
+export function addUpdate(
+  noun: Command,
+  context: ContextOf,
+  resource: Editable,
+  lines: readonly string[],
+  more: Pick<Action, 'flags' | 'request'> = {},
+): void {
   const command = noun
     .command('update')
     .description(`Update ${one(resource.noun)}. Only the given fields change.`)
     .argument(`<${resource.idName}>`);
   addFields(command, resource.fields);
+  more.flags?.(command);
   command.option('--clear <a,b>', 'clear these fields', list);
   if (resource.inProject) projectFlag(command);
   examples(changes(command), ...lines).action((id: string, options: ActionFlags) =>
-    runUpdate(context(), resource, id, options),
+    runUpdate(context(), resource, id, options, more.request),
   );
 }
 
 async function runUpdate(
-  { api, change, print }: Context,
+  context: Context,
   resource: Editable,
   id: string,
   options: ActionFlags,
+  request?: Action['request'],
 ): Promise<void> {
+  const { api, change, print } = context;
   const cleared = (options.clear ?? [])
     .map((name) => fieldOf(name, resource))
     .map(({ name, empty = null }) => [name, empty]);
-  const body = { ...bodyOf(options, resource.fields), ...Object.fromEntries(cleared) };
+  const given = { ...bodyOf(options, resource.fields), ...Object.fromEntries(cleared) };
+  const { what, ...more } = (await request?.(id, given, context, options)) ?? {};
+  const body = (more.body as Row | undefined) ?? given;
   if (Object.keys(body).length === 0)
     throw new UsageError('No changes were given.', `payctl ${resource.noun} update --help`);
   const path = rowPath(resource, id);
   const query = projectQuery(resource, options);
   const row = await change(
     {
-      what: `update ${resource.noun} ${id}`,
+      what: what ?? `update ${resource.noun} ${id}`,
       name: id,
       method: 'PUT',
       path,
       query,
-      body,
       current: () => api.get(path, query),
+      ...more,
+      body,
     },
     options,
   );

@@ -79,6 +79,8 @@ export interface ClientSetup {
   timeoutMs: number;
   signal: AbortSignal;
   userAgent: string;
+  /** The application that sends the requests, for hints; absent or undefined for an administrator. */
+  clientId?(): Promise<string | undefined>;
   /** The language in which the service answers; absent for English. */
   language?: string;
 }
@@ -117,10 +119,15 @@ export function createApiClient(setup: ClientSetup): ApiClient {
     return { status: answer.statusCode ?? 0, headers, text, body: parse(text) };
   };
 
+  const sender = async (call: Call): Promise<Sender> => ({
+    call,
+    login: await setup.loginCommand(),
+    clientId: await setup.clientId?.(),
+  });
   const checked = async (call: Call, authorize: Authorize): Promise<Answer> => {
     const answer = await once(call, authorize);
     if (isGood(answer.status, call)) return answer;
-    throw readProblem(answer, { call, login: await setup.loginCommand() });
+    throw readProblem(answer, await sender(call));
   };
 
   const tried = (request: Call, authorize: Authorize): Promise<Answer> =>
@@ -189,7 +196,7 @@ export function createApiClient(setup: ClientSetup): ApiClient {
       headers: flatHeaders(answer),
       text: await readText(answer, wire),
     };
-    throw readProblem(refused, { call: request, login: await setup.loginCommand() });
+    throw readProblem(refused, await sender(request));
   }
 }
 
@@ -307,7 +314,14 @@ interface RefusedAnswer {
   text: string;
 }
 
-function readProblem(answer: RefusedAnswer, where: { call: Call; login: string }): CliError {
+/** The refused call, and facts about its sender for the hint. */
+interface Sender {
+  call: Call;
+  login: string;
+  clientId: string | undefined;
+}
+
+function readProblem(answer: RefusedAnswer, where: Sender): CliError {
   const body = unwrap(parseObject(answer.text));
   if (answer.status >= 300 && answer.status < 400) return redirected(answer);
   const message =
@@ -318,7 +332,7 @@ function readProblem(answer: RefusedAnswer, where: { call: Call; login: string }
     status: answer.status,
     hint: hintFor(
       answer.status,
-      firstText(body['hint'], scopeHint(code, answer), adviceFor(code, body, where.call), strangerHint(code)),
+      firstText(body['hint'], scopeHint(code, answer, where), adviceFor(code, body, where.call), strangerHint(code)),
       retryAfter,
       where.login,
     ),
@@ -330,10 +344,10 @@ function readProblem(answer: RefusedAnswer, where: { call: Call; login: string }
 }
 
 /** Names the missing scope (RFC 6750 §3). Only an administrator can grant it. */
-function scopeHint(code: string, { headers }: RefusedAnswer): string | undefined {
+function scopeHint(code: string, { headers }: RefusedAnswer, { clientId }: Sender): string | undefined {
   const [, scope] = /scope="([\w:]+)"/.exec(headers['www-authenticate'] ?? '') ?? [];
   if (code !== 'insufficient_scope' || scope === undefined) return undefined;
-  return `an administrator adds the scope ${scope} to those of the application: payctl app update CLIENT_ID --scope …`;
+  return `payctl app update ${clientId ?? 'CLIENT_ID'} --add-scope ${scope}\nAn administrator of the service runs it: an application cannot add scopes to itself.`;
 }
 
 /** The service names a code in each answer 404. */

@@ -1,7 +1,7 @@
 import { createApiClient, type ApiClient, type ClientSetup, type RefusedToken } from './api-client.ts';
 import { CliError, EXIT, UsageError } from './errors.ts';
 import { hasOwnToken, loginCommand } from './own-login.ts';
-import { readSecretFile, readSecretText } from './secrets.ts';
+import { readClientFile, readSecretText } from './secrets.ts';
 import type { Contexts, Session, SessionStore } from './session.ts';
 import { type Target, originOf } from './settings.ts';
 import type { Terminal } from './terminal.ts';
@@ -20,11 +20,13 @@ export interface Credentials {
 /** Reads the client id and the secret from flags, environment and files. Throws UsageError if one is missing. */
 export async function readCredentials(terminal: Terminal, flags: CredentialFlags): Promise<Credentials> {
   const { env } = terminal;
-  const clientId = flags.clientId ?? env['PAYCTL_CLIENT_ID'];
-  if (!clientId) throw new UsageError('An API application is required.', 'set PAYCTL_CLIENT_ID or add --client-id ID');
+  const named = flags.clientId ?? env['PAYCTL_CLIENT_ID'];
   const file = flags.clientSecretFile ?? env['PAYCTL_CLIENT_SECRET_FILE'];
   const direct = env['PAYCTL_CLIENT_SECRET'];
-  if (file) return { clientId, secret: await readSecretFile(terminal, file) };
+  const inFile = file ? await readClientFile(terminal, file, named || undefined) : undefined;
+  const clientId = named || inFile?.clientId;
+  if (!clientId) throw new UsageError('An API application is required.', 'set PAYCTL_CLIENT_ID or add --client-id ID');
+  if (inFile) return { clientId, secret: inFile.secret };
   if (direct) return { clientId, secret: readSecretText(direct, 'PAYCTL_CLIENT_SECRET') };
   throw new UsageError(
     'The secret of the application is required.',
@@ -153,7 +155,11 @@ export function createApplicationClient(
   credentials: Credentials,
   now: () => Date,
 ): ApplicationClient {
-  const common = { ...setup, loginCommand: async () => CHECK_CREDENTIALS };
+  const common = {
+    ...setup,
+    loginCommand: async () => CHECK_CREDENTIALS,
+    clientId: async () => credentials.clientId,
+  };
   const { headers, renew, secrets } = createApplicationLogin(
     createApiClient({ ...common, authorize: async () => ({}) }),
     credentials,

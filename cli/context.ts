@@ -22,8 +22,16 @@ import { type OutputFlags, type Print, createPrint } from './output.ts';
 import { createOwnLogin, loginCommand } from './own-login.ts';
 import { type Prompts, createPrompts } from './prompts.ts';
 import { type ChangeFlags, type MakeChange, createGuard } from './safety.ts';
-import { type SessionStore, configFolder, openSessions } from './session.ts';
-import { type Target, type TargetFlags, caFileOf, chooseTarget, cleanServer, isHttpAllowed } from './settings.ts';
+import { type Label, type SessionStore, configFolder, openSessions } from './session.ts';
+import {
+  type Target,
+  type TargetFlags,
+  caFileOf,
+  chooseTarget,
+  cleanServer,
+  isHttpAllowed,
+  reportedLabel,
+} from './settings.ts';
 import { type Streams, type Terminal, createTerminal } from './terminal.ts';
 
 export interface GlobalFlags extends TargetFlags, OutputFlags {
@@ -46,6 +54,8 @@ export interface Context {
   /** Makes every change of data: prints the server, asks for confirmation, handles --dry-run, sends the request. */
   readonly change: MakeChange;
   target(): Promise<Target>;
+  /** The label of the target. Before a guess counts as dev, the service is asked, with `as` as an application. */
+  label(as?: ApiClient): Promise<Label>;
   /** The application as which commands act; undefined for an administrator. */
   application(): Promise<ActingApplication | undefined>;
   /** Facts for error messages: the server, the last completed change, and the flags of the change in progress. */
@@ -142,7 +152,7 @@ export function createContext(
     server: () => Promise<string>,
     authorize: () => Promise<Record<string, string>>,
     hint: () => Promise<string>,
-    login?: Pick<ClientSetup, 'renew' | 'confirm'>,
+    login?: Pick<ClientSetup, 'renew' | 'confirm' | 'clientId'>,
   ): ApiClient => createApiClient({ server, ...login, authorize, loginCommand: hint, ...connection });
   const serverOfTarget = async (): Promise<string> => (await target()).server;
   const loginHint = async (): Promise<string> => loginCommand(await target());
@@ -181,7 +191,16 @@ export function createContext(
   const api: ApiClient = client(serverOfTarget, async () => (await login()).headers(), hint, {
     renew: async (refused) => (await login()).renew(refused),
     confirm: admin.confirm,
+    clientId: async () => (await application().catch(() => undefined))?.clientId,
   });
+  const label: Context['label'] = async (as) => {
+    const place = await target();
+    if (!place.isGuess || place.label !== 'dev') return place.label;
+    const isApplication = as !== undefined || (await application()) !== undefined;
+    const said = await (as ?? api).get(isApplication ? '/api/v2/me' : '/api/v1/info').catch(() => ({}));
+    place.label = reportedLabel(said) ?? 'dev';
+    return place.label;
+  };
   const change = createGuard({ terminal, print, prompts, api, target, run });
   return {
     flags,
@@ -192,6 +211,7 @@ export function createContext(
     api,
     change,
     target,
+    label,
     application,
     run,
     openOffline: overrides.openOffline,

@@ -84,7 +84,7 @@ const ADVICE: Readonly<Record<string, (known: Known) => string | undefined>> = {
   channel_not_configured: ({ isMerchant }) =>
     isMerchant ? 'an administrator of the service can configure the channel' : 'payctl channel list',
   channel_refused: ({ isMerchant, payWay, project }) => {
-    if (isMerchant) return 'an administrator of the service can test the channel';
+    if (isMerchant) return 'correct what the channel reports, or offer the payer another channel';
     const ofProject = project && project !== 'default' ? ` --project ${project}` : '';
     return payWay ? `payctl channel test ${payWay}${ofProject}` : 'payctl channel list';
   },
@@ -141,7 +141,7 @@ export function repeatTarget(hint: string, { server, context }: TargetFlags, tar
   const flagFor = (line: string): string => {
     if (server !== undefined) return ` --server ${server}`;
     // With -C, a login would renew the login of that context, which may be an application's.
-    return line.startsWith('payctl login') && target ? ` --server ${target.server}` : ` -C ${context}`;
+    return /^payctl (login|app update)/.test(line) && target ? ` --server ${target.server}` : ` -C ${context}`;
   };
   return hint
     .split('\n')

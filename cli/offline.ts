@@ -140,6 +140,7 @@ const CODES: Readonly<Record<string, number>> = {
   database_unavailable: EXIT.tryAgain,
   already_bootstrapped: EXIT.conflict,
   already_exists: EXIT.conflict,
+  master_key_wrong: EXIT.usage,
   schema_outdated: EXIT.failed,
   schema_unreleased: EXIT.failed,
   invalid_request: EXIT.failed,

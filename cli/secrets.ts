@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { CliError, EXIT, SECRET_LOST, UsageError } from './errors.ts';
+import { CliError, EXIT, SECRET_LOST, UsageError, codeOf } from './errors.ts';
 import { readTextFile, reserveFile, textFrom, type ReservedFile } from './files.ts';
 import type { Print } from './output.ts';
 import type { Prompts } from './prompts.ts';
@@ -18,9 +18,51 @@ export function readSecretText(text: string, source: string): string {
   return secret;
 }
 
-/** Reads a secret from a file. */
-export async function readSecretFile(terminal: Terminal, path: string): Promise<string> {
-  return readSecretText(await readTextFile(resolve(terminal.cwd, path), path), path);
+/** Reads a secret from a file. `hint` is the advice if the file does not exist. */
+export async function readSecretFile(terminal: Terminal, path: string, hint?: string): Promise<string> {
+  const text = await readTextFile(resolve(terminal.cwd, path), path).catch((error: unknown) => {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    throw new UsageError(`The file ${path} does not exist.`, hint, 'file_not_found');
+  });
+  return readSecretText(text, path);
+}
+
+/**
+ * Reads the secret of an application from a file: the secret alone, or the output of `app create` with -o env or -o
+ * json, which has the client id, too. Throws UsageError for the secret of another application than `clientId`.
+ */
+export async function readClientFile(
+  terminal: Terminal,
+  path: string,
+  clientId?: string,
+): Promise<{ secret: string; clientId: string | undefined }> {
+  const hint = `payctl app create --secret-file ${path}\nAn administrator of the service makes the file. For an existing application: payctl app rotate-secret ${clientId ?? 'CLIENT_ID'} --secret-file ${path}`;
+  const text = await readSecretFile(terminal, path, hint);
+  const found = credentialsIn(text);
+  if (clientId !== undefined && found.client_id && found.client_id !== clientId)
+    throw new UsageError(
+      `${path} has the secret of ${found.client_id}, not of ${clientId}.`,
+      'choose the file of this application, or omit the client id',
+      'secret_of_another_app',
+    );
+  const secret = found.client_secret === undefined ? text : readSecretText(found.client_secret, path);
+  return { secret, clientId: clientId ?? found.client_id };
+}
+
+const ASSIGNMENT = /^(?:export\s+)?(?:PAYCTL_)?(CLIENT_ID|CLIENT_SECRET)=(['"]?)(.*?)\2\s*$/gm;
+
+function credentialsIn(text: string): { client_id?: string | undefined; client_secret?: string | undefined } {
+  if (!text.trimStart().startsWith('{'))
+    return Object.fromEntries(
+      [...text.matchAll(ASSIGNMENT)].map(([, name = '', , value]) => [name.toLowerCase(), value]),
+    );
+  try {
+    const row = JSON.parse(text) as Row;
+    const textOf = (name: string) => (typeof row[name] === 'string' ? row[name] : undefined);
+    return { client_id: textOf('client_id'), client_secret: textOf('client_secret') };
+  } catch {
+    return {};
+  }
 }
 
 /** Reads a secret from stdin. Throws if stdin is a terminal, which would show the typed secret. */

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { UsageError } from './errors.ts';
 import { own, type Contexts, type Label, type SavedContext } from './session.ts';
+import type { Row } from './values.ts';
 
 export interface Target {
   /** Name of the context; null if the server was named directly and no context has this server. */
@@ -8,6 +9,8 @@ export interface Target {
   server: string;
   origin: string;
   label: Label;
+  /** Whether payctl guessed the label from the address. */
+  isGuess?: true;
   user: string | null;
   sources: { server: string; context: string; label: string; user: string };
 }
@@ -92,6 +95,7 @@ function directTarget(
     server: cleanServer(server),
     origin,
     label,
+    isGuess: true,
     user: null,
     sources: { server: source, context: 'none', label: 'guessed from the address', user: 'none' },
   };
@@ -103,6 +107,7 @@ function contextTarget(name: string, saved: SavedContext, serverSource: string, 
     server: cleanServer(saved.server),
     origin: originOf(saved.server, `context ${name}`),
     label: saved.label,
+    ...(saved.isGuess && { isGuess: saved.isGuess }),
     user: saved.clientId ?? saved.user ?? null,
     sources: {
       server: serverSource,
@@ -126,8 +131,10 @@ function firstSet(
 export function originOf(server: string, source = '--server'): string {
   const url = URL.canParse(server) ? new URL(server) : undefined;
   const good = url && /^https?:$/.test(url.protocol) && !url.username && !url.password && !url.search && !url.hash;
-  if (!good)
-    throw new UsageError(`${source}: "${server}" is not a valid server URL.`, 'use a URL like https://pay.example.com');
+  if (!good) {
+    const shown = server.replace(/^(\w+:\/\/)?.*@/, '$1…@');
+    throw new UsageError(`${source}: "${shown}" is not a valid server URL.`, 'use a URL like https://pay.example.com');
+  }
   return url.origin;
 }
 
@@ -139,6 +146,15 @@ export function cleanServer(server: string): string {
 /** The label of a server that has no saved label: dev on this machine, otherwise prod. */
 export function guessLabel(origin: string): Label {
   return isThisMachine(origin) ? 'dev' : 'prod';
+}
+
+/**
+ * The label that a service reports: as `environment` and `debug` to administrators, as `mode` to applications. Undefined
+ * for a service for tests. Without Debug a service may move money, on a local address too.
+ */
+export function reportedLabel({ environment, debug, mode }: Row): Label | undefined {
+  if (environment === 'staging') return 'staging';
+  return debug === true || mode === 'test' ? undefined : 'prod';
 }
 
 /** Whether an origin is an address of this machine. */

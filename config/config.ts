@@ -41,8 +41,11 @@ export interface LoadedConfig {
   };
   jwt: { secretKey: string | undefined; expirationHours: number; idleMinutes: number };
   oauth: { issuer: string; tokenTtlSeconds: number };
-  /** The keys that encrypt channel secrets, newest first. The first key encrypts new secrets. Every key can decrypt. */
-  security: { masterKeys: NonNullable<Values['Security.MasterKey']> };
+  /**
+   * The keys that encrypt channel secrets, newest first. The first key encrypts new secrets. Every key can decrypt.
+   * `lostKeys` are the ids of keys that no configuration has any more.
+   */
+  security: { masterKeys: NonNullable<Values['Security.MasterKey']>; lostKeys: string[] };
   skillpay: { brand: string | undefined; devMode: boolean; offerTtlSeconds: number };
   simulator: { listen: Values['Simulator.Listen']; url: string | undefined; dir: string };
   channels: { timeoutMs: number; confirmAbove: number };

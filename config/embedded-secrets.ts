@@ -51,7 +51,7 @@ function complete(config: LoadedConfig, secretKey: string | undefined, masterKey
   const message = 'is required when the database is PostgreSQL';
   if (secretKey === undefined) throw new ConfigFaults([{ key: 'JWT.SecretKey', message }]);
   if (masterKeys.length === 0) throw new ConfigFaults([{ key: 'Security.MasterKey', message }]);
-  return { ...config, jwt: { ...config.jwt, secretKey }, security: { masterKeys } };
+  return { ...config, jwt: { ...config.jwt, secretKey }, security: { ...config.security, masterKeys } };
 }
 
 async function ensureSecret(key: KeyName, folder: string, path: string): Promise<Buffer> {

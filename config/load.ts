@@ -6,7 +6,7 @@ import type { DatabaseTarget, LoadedConfig, Place, Sources } from './config.ts';
 import { type ConfigFault, ConfigFaults, DatabaseNotNamed } from './faults.ts';
 import { type Environment, type Layer, readEnvironmentLayer, readTomlLayer, type Setting } from './layers.ts';
 import { isLoopback, refusals } from './refusals.ts';
-import { type KeyName, keyNames, keys, type Values } from './schema.ts';
+import { type KeyName, type KeySpec, keyNames, keys, type Values } from './schema.ts';
 
 /** `packageRoot` is the folder that contains `config/`. */
 export interface LoadOptions {
@@ -142,14 +142,14 @@ const CONTROL = /\p{Cc}/u;
 function read(settings: ReadonlyMap<KeyName, Setting>, faults: ConfigFault[]): Partial<Values> {
   const values: Partial<Record<KeyName, unknown>> = {};
   for (const [key, { value, source }] of settings) {
-    const { schema, kind, expects } = keys[key];
+    const { schema, kind, expects, note }: KeySpec = keys[key];
     if (typeof value === 'string' && CONTROL.test(value)) {
       faults.push({ key, source, message: 'must not contain control characters or line ends' });
       continue;
     }
     const result = schema.safeParse(kind === 'list' && typeof value === 'string' ? [value] : value);
     if (result.success) values[key] = result.data;
-    else faults.push({ key, source, message: `must be ${expects}` });
+    else faults.push({ key, source, message: `must be ${expects}${note === undefined ? '' : `; ${note}`}` });
   }
   return values as Partial<Values>;
 }
@@ -214,7 +214,7 @@ function assemble(
       issuer: values['OAuth.Issuer'] ?? publicUrl,
       tokenTtlSeconds: values['OAuth.TokenTtlSeconds'],
     },
-    security: { masterKeys: values['Security.MasterKey'] ?? [] },
+    security: { masterKeys: values['Security.MasterKey'] ?? [], lostKeys: values['Security.LostKeys'] },
     skillpay: {
       brand: values['Skillpay.Brand'],
       devMode: values['Skillpay.DevMode'],

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { address, databaseUrl, listen, masterKey, network, origin, replicaUrl } from './values.ts';
+import { PERCENT_ENCODING, address, databaseUrl, listen, masterKey, network, origin, replicaUrl } from './values.ts';
 
 /** The form of a value, which decides how the text of an environment variable is parsed. */
 export type Kind = 'flag' | 'number' | 'text' | 'list';
@@ -11,11 +11,13 @@ export interface KeySpec<S extends z.ZodType = z.ZodType> {
   fallback: string | number | boolean | readonly string[] | undefined;
   /** Describes a valid value in error messages, after "must be": for example "true or false". */
   expects: string;
+  /** Advice that error messages add to `expects`. */
+  note?: string;
   sentence: string;
   secret: boolean;
 }
 
-type About = Pick<KeySpec, 'sentence'> & { secret?: true };
+type About = Pick<KeySpec, 'sentence' | 'note'> & { secret?: true };
 
 function flag(fallback: boolean, sentence: string) {
   const expects = 'true or false';
@@ -124,11 +126,13 @@ export const keys = {
   },
   'Database.Url': text(databaseUrl, 'pglite://<folder> or postgres://…/<database>', 'pglite://./data/pglite', {
     sentence: 'The embedded database in a directory, or a PostgreSQL database.',
+    note: PERCENT_ENCODING,
     secret: true,
   }),
   'Database.ReadUrl': optional(replicaUrl, 'postgres://…/<database>', {
     sentence:
       'A replica (hot standby) for lists, exports and statistics; all other reads use Database.Url. Responses from it carry Replica-Lag.',
+    note: PERCENT_ENCODING,
     secret: true,
   }),
   'Database.ReadMaxLagSeconds': whole(
@@ -186,6 +190,11 @@ export const keys = {
       'Encrypts channel secrets, private keys and the secrets of second factors, newest key first. Generated for the embedded database, required for PostgreSQL.',
     secret: true,
   } satisfies KeySpec,
+  'Security.LostKeys': list(
+    z.string().regex(/^[0-9a-f]{8}$/),
+    'a list of key ids of 8 hex digits',
+    'Ids of master keys of which no copy is left: the service starts although it cannot decrypt the secrets that need them.',
+  ),
   'Skillpay.Brand': optional(
     z.string().regex(/^[A-Za-z][A-Za-z0-9]{0,31}$/),
     '1 to 32 letters and digits, starting with a letter',

@@ -56,11 +56,20 @@ export const network = readBy((text) => {
   return /^\d{1,3}$/.test(prefix) && Number(prefix) <= bits ? `${host}/${Number(prefix)}` : undefined;
 });
 
+/** How the parts of a database URL are written, for error messages, which never quote the URL. */
+export const PERCENT_ENCODING =
+  'characters such as @, / and # in user and password must be percent-encoded (%40, %2F, %23)';
+
+/** Whether a part of the password may be read as the host: the URL has another @ than the one before the host. */
+function isAmbiguous(text: string): boolean {
+  return /@/.test(text.replace(/^[^/]*:\/\/[^/?#@]*@?/, ''));
+}
+
 /** Accepts `pglite://<folder>` or `postgres://…/<database>`. The text stays unchanged, because the driver parses it. */
 export const databaseUrl = readBy((text) => {
   if (text.includes('\0')) return undefined;
   if (text.startsWith('pglite://')) return text.length > 'pglite://'.length ? text : undefined;
-  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text)) return undefined;
+  if (!/^postgres(ql)?:\/\//.test(text) || !URL.canParse(text) || isAmbiguous(text)) return undefined;
   const url = new URL(text);
   return (url.hostname !== '' || url.searchParams.has('host')) && url.pathname.length > 1 ? text : undefined;
 });

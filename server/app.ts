@@ -11,6 +11,7 @@ import { composeEvents, composeLive } from './compose/events.ts';
 import { composeIdentity } from './compose/identity.ts';
 import { composeJobs } from './compose/jobs.ts';
 import { refuseBesideLive } from './credentials/live-guard.ts';
+import { MasterKeyWrong, missingMasterKeys } from './db/encryption.ts';
 import type { MessageLog } from './db/message-log.ts';
 import { openDatabase } from './db/orm.ts';
 import type { Identity } from './identity/identity.ts';
@@ -103,6 +104,7 @@ async function assemble(base: Base): Promise<App> {
   const jobs = composeJobs(base, parts, live);
 
   await refuseBesideLive(store, config);
+  await requireMasterKeys();
   await credentials.leaveModes();
   await identity.seed();
   await skillpay.seed();
@@ -139,6 +141,19 @@ async function assemble(base: Base): Promise<App> {
     startJobs: jobs.start,
     close,
   };
+
+  /** With the simulator the service starts nevertheless, because it writes the secrets of the simulator again. */
+  async function requireMasterKeys(): Promise<void> {
+    const { security, simulated } = config;
+    const missing = await missingMasterKeys(store, security).catch((error: unknown) => {
+      if (!simulated || !(error instanceof MasterKeyWrong)) throw error;
+      return error.needed;
+    });
+    if (missing.length === 0) return;
+    const configured = security.masterKeys.map(({ id }) => id);
+    const facts = { needed: missing, configured, hint: 'Security.MasterKey' };
+    log('error', 'stored secrets need master keys that are not configured', facts);
+  }
 
   async function prepare(): Promise<void> {
     const logFailure = (error: unknown) =>

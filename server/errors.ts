@@ -96,6 +96,7 @@ export type LocalCode =
   | 'file_unusable'
   | 'folder_unusable'
   | 'keys_of_other_modes'
+  | 'master_key_wrong'
   | 'not_kept'
   | 'schema_outdated'
   | 'schema_unreleased'

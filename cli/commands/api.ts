@@ -6,7 +6,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { UsageError } from '../errors.ts';
 import { readTextFile } from '../files.ts';
 import { choice, examples, json } from '../options.ts';
-import { readSecretFile } from '../secrets.ts';
+import { readClientFile } from '../secrets.ts';
 import { targetLine } from '../safety.ts';
 import { redact } from '../http.ts';
 import type { Row } from '../values.ts';
@@ -133,5 +133,5 @@ export async function merchantApi(
   secretFile: string | undefined,
 ): Promise<ApiClient> {
   if (!secretFile) throw new UsageError('--app requires the secret of the application.', 'add --secret-file FILE');
-  return apiOf({ clientId, secret: await readSecretFile(terminal, secretFile) }).api;
+  return apiOf({ clientId, secret: (await readClientFile(terminal, secretFile, clientId)).secret }).api;
 }

@@ -46,6 +46,14 @@ export const SCOPES = [
   'admin',
 ] as const;
 
+/** Parses a list of scopes. A repeated flag adds scopes. Throws InvalidArgumentError for a scope that does not exist. */
+export function knownScopes(text: string, before?: string[]): string[] {
+  const items = [...(before ?? []), ...list(text)];
+  const unknown = items.find((item) => !SCOPES.some((scope) => scope === item));
+  if (unknown === undefined) return items;
+  throw new InvalidArgumentError(`${unknown} is not a scope; the scopes are ${SCOPES.join(', ')}.`);
+}
+
 export const app: Editable = {
   noun: 'app',
   plural: 'API applications',
@@ -68,7 +76,13 @@ export const app: Editable = {
   createOnly: [{ name: 'project', value: 'code', help: 'project of the application' }],
   fields: [
     { name: 'name', value: 'name', help: 'display name', required: true },
-    { name: 'scopes', flag: 'scope', value: 'a,b', help: `scopes: ${SCOPES.join(', ')}`, read: list },
+    {
+      name: 'scopes',
+      flag: 'scope',
+      value: 'a,b',
+      help: `all scopes of the application: ${SCOPES.join(', ')}`,
+      read: list,
+    },
     {
       name: 'allowedIps',
       value: 'a,b',

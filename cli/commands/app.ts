@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { addAction, addDelete, addToggle, addUpdate } from '../action.ts';
 import type { Context, ContextOf } from '../context.ts';
-import { FlagRequired } from '../errors.ts';
+import { FlagRequired, UsageError } from '../errors.ts';
 import { changes, duration, examples } from '../options.ts';
 import { addFields, addGet, addList, addSubList, bodyOf, rowPath } from '../resource.ts';
 import { rotate } from '../rotation.ts';
 import type { Change, ChangeFlags } from '../safety.ts';
 import { openSecretSink } from '../secrets.ts';
 import { type Row, type View, durationText } from '../values.ts';
-import { SCOPES, app } from './app-resource.ts';
+import { SCOPES, app, knownScopes } from './app-resource.ts';
 import { defineWebhook } from './app-webhook.ts';
 
 type CreateFlags = Row & ChangeFlags & { secretFile?: string };
@@ -78,6 +78,34 @@ async function chooseProject(prompts: Context['prompts'], api: Context['api']): 
     { message: 'Project', flag: '--project' },
     projects.map((value) => ({ value })),
   );
+}
+
+function scopeFlags(command: Command): void {
+  command
+    .option('--add-scope <a,b>', 'add these scopes to the present ones', knownScopes)
+    .option('--remove-scope <a,b>', 'remove these scopes; the others stay', knownScopes);
+}
+
+/** The service replaces all scopes at once, so that the last of two changes at the same time counts. */
+async function changeScopes(id: string, body: Row, { api }: Context, flags: Row): Promise<Partial<Change>> {
+  const added = flags['addScope'] as string[] | undefined;
+  const removed = flags['removeScope'] as string[] | undefined;
+  const { scopes } = body;
+  if (scopes !== undefined && (added ?? removed))
+    throw new UsageError('--scope replaces all scopes and cannot be combined with --add-scope or --remove-scope.');
+  if (!Array.isArray(scopes) && !(added ?? removed)) return {};
+  const { scopes: present } = (await api.get(rowPath(app, id))) as { scopes: string[] };
+  const wanted: string[] = Array.isArray(scopes)
+    ? scopes
+    : [...new Set([...present, ...(added ?? [])])].filter((scope) => !removed?.includes(scope));
+  const lost = present.filter((scope) => !wanted.includes(scope));
+  return {
+    body: { ...body, scopes: wanted },
+    ...(lost.length > 0 && {
+      what: `update app ${id} (it loses the scopes ${lost.join(', ')})`,
+      risk: 'moderate',
+    }),
+  };
 }
 
 interface RotateFlags extends ChangeFlags {
@@ -177,12 +205,18 @@ export function define(noun: Command, context: ContextOf): void {
     lines: ['payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app limits app_7Kd2mQxW9bTzR4vLp1Ns -o json'],
   });
   defineCreate(noun, context);
-  addUpdate(noun, context, app, [
-    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --name shop-eu',
-    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --scope payment:read --dry-run',
-    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --clear allowed-ips',
-    'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --limit CNY.perDay=1000 --limit CNY.ordersPerHour=60',
-  ]);
+  addUpdate(
+    noun,
+    context,
+    app,
+    [
+      'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --name shop-eu --clear allowed-ips',
+      'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --add-scope webhook:read,webhook:write',
+      'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --scope payment:read --dry-run',
+      'payctl app update app_7Kd2mQxW9bTzR4vLp1Ns --limit CNY.perDay=1000 --limit CNY.ordersPerHour=60',
+    ],
+    { flags: scopeFlags, request: changeScopes },
+  );
   addToggle(noun, context, app, {
     enable: ['payctl app enable app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app enable app_7Kd2mQxW9bTzR4vLp1Ns --json'],
     disable: ['payctl app disable app_7Kd2mQxW9bTzR4vLp1Ns', 'payctl app disable app_7Kd2mQxW9bTzR4vLp1Ns -y'],

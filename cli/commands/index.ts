@@ -168,7 +168,7 @@ const GROUPS: Readonly<Record<string, readonly Omit<Noun, 'group'>[]>> = {
       login: 'none',
       load: () => import('./server.ts'),
     },
-    { name: 'keys', summary: 'rotate the master key', login: 'none', load: () => import('./keys.ts') },
+    { name: 'keys', summary: 'identify and rotate the master key', login: 'none', load: () => import('./keys.ts') },
   ],
   Other: [
     {

@@ -4,7 +4,7 @@ import type { Context, ContextOf } from '../context.ts';
 import { CliError, UsageError } from '../errors.ts';
 import { choice, codeFlags, examples, passwordFlags } from '../options.ts';
 import { askCode, givenCode, wantsCode, type CodeFlags } from '../own-login.ts';
-import { readSecretFile, takePassword, type PasswordFlags } from '../secrets.ts';
+import { readClientFile, takePassword, type PasswordFlags } from '../secrets.ts';
 import { LABELS, own, type Contexts, type Label, type SavedContext, type Session } from '../session.ts';
 import {
   DEFAULT_SERVER,
@@ -13,6 +13,7 @@ import {
   isOpenToReaders,
   notEncrypted,
   originOf,
+  reportedLabel,
   savedConnection,
 } from '../settings.ts';
 import { type Row, plain } from '../values.ts';
@@ -30,7 +31,10 @@ export function define(command: Command, context: ContextOf): void {
     )
     .option('-u, --username <name>', 'login name')
     .option('--client-id <id>', 'log in as this application')
-    .option('--client-secret-file <file>', 'file with the client_secret of the application');
+    .option(
+      '--client-secret-file <file>',
+      'file with the client_secret of the application, or the output of payctl app create -o env',
+    );
   codeFlags(passwordFlags(command))
     .addOption(
       choice(
@@ -98,11 +102,10 @@ async function logInAdmin(
   const hadFactor = old?.origin === origin && old.username === username && old.secondFactor === true;
   const answer = await sendWithCode(context, flags, hadFactor, send);
   const session = readSession(answer, origin, username, terminal.now());
-  const { isGuess, clientId: _before, ...known } = place.saved;
-  const label = flags.label ?? (isGuess && (await labelOf(context, known.server, session.token)));
+  const { isGuess: _guess, clientId: _before, ...known } = place.saved;
   const saved: SavedContext = {
     ...known,
-    ...(label ? { label } : { label: known.label, ...(isGuess && { isGuess }) }),
+    ...(await labelOf(flags, place.saved, () => infoOf(context, known.server, session.token))),
     user: session.username,
     ...savedConnection(context.flags, origin, terminal.cwd),
   };
@@ -149,12 +152,12 @@ async function store(
 
 /** The client id of the login; undefined for the login of an administrator. A context is used again as before. */
 async function applicationOf(
-  { flags: global, prompts, terminal: { env } }: Context,
+  { flags: global, prompts, terminal }: Context,
   flags: LoginFlags,
   { contexts }: Contexts,
 ): Promise<string | undefined> {
   const { clientId, clientSecretFile } = flags;
-  const name = global.context ?? env['PAYCTL_CONTEXT'];
+  const name = global.context ?? terminal.env['PAYCTL_CONTEXT'];
   const named = name === undefined ? undefined : own(contexts, name);
   if (clientId === undefined && clientSecretFile === undefined)
     return flags.username === undefined ? named?.clientId : undefined;
@@ -167,7 +170,10 @@ async function applicationOf(
     '--code-secret-file': flags.codeSecretFile,
   }).find(([, value]) => value !== undefined);
   if (admin) throw new UsageError(`${admin[0]} is for administrators and cannot be combined with --client-id.`);
-  return clientId ?? named?.clientId ?? prompts.text({ message: 'Client id', flag: '--client-id' });
+  const known = clientId ?? named?.clientId;
+  if (known !== undefined) return known;
+  const inFile = clientSecretFile === undefined ? undefined : await readClientFile(terminal, clientSecretFile);
+  return inFile?.clientId ?? prompts.text({ message: 'Client id', flag: '--client-id' });
 }
 
 /** Replacing the other kind of login would leave a session behind that nothing ends. */
@@ -190,7 +196,7 @@ async function logInApplication(
 ): Promise<void> {
   const { terminal, prompts, print, sessions } = context;
   const secret = clientSecretFile
-    ? await readSecretFile(terminal, clientSecretFile)
+    ? (await readClientFile(terminal, clientSecretFile, clientId)).secret
     : await prompts.secret({ message: `Secret of ${clientId}`, flag: '--client-secret-file' });
   const app: Credentials = { clientId, secret };
   const api = context.apiAt(place.saved.server, CHECK_CREDENTIALS);
@@ -200,10 +206,10 @@ async function logInApplication(
   try {
     const headers = { authorization: `Bearer ${token}` };
     const me = await api.data({ method: 'GET', path: '/api/v2/me', headers, anonymous: true });
-    const { isGuess, ...known } = place.saved;
+    const { isGuess: _guess, ...known } = place.saved;
     const saved: SavedContext = {
       ...known,
-      ...(label ? { label } : isGuess && { isGuess }),
+      ...(await labelOf({ label }, place.saved, async () => me)),
       clientId,
       ...savedConnection(context.flags, origin, terminal.cwd),
     };
@@ -226,15 +232,27 @@ async function logInApplication(
   if (old?.app && old.origin === origin) await revokeToken(api, old.token).catch(() => {});
 }
 
-/** Undefined if the service reports neither production nor staging. */
-async function labelOf({ apiAt }: Context, server: string, token: string): Promise<Label | undefined> {
+/** The label of a context after a login. Only what the operator or a deployed service says is no guess. */
+async function labelOf(
+  { label }: Pick<LoginFlags, 'label'>,
+  saved: SavedContext,
+  ask: () => Promise<Row>,
+): Promise<Pick<SavedContext, 'label' | 'isGuess'>> {
+  if (label || !saved.isGuess) return { label: label ?? saved.label };
+  const said = await ask();
+  const isDeployed = said['environment'] === 'production' || said['environment'] === 'staging';
+  return {
+    label: reportedLabel(said) ?? guessLabel(originOf(saved.server)),
+    ...(isDeployed ? {} : { isGuess: true }),
+  };
+}
+
+/** Empty if the service refuses the information, e.g. before a required second factor is enrolled. */
+async function infoOf({ apiAt }: Context, server: string, token: string): Promise<Row> {
   const headers = { authorization: `Bearer ${token}` };
-  const asked = apiAt(server).data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true });
-  const environment = await asked.then(
-    (info) => info['environment'],
-    () => undefined,
-  );
-  return environment === 'production' ? 'prod' : environment === 'staging' ? 'staging' : undefined;
+  return apiAt(server)
+    .data({ method: 'GET', path: '/api/v1/info', headers, anonymous: true })
+    .catch(() => ({}));
 }
 
 const VIEW = {

@@ -124,7 +124,7 @@ export function define(noun: Command, context: ContextOf): void {
     done: ({ status }, orderNo) =>
       status === 'paid'
         ? `Captured order ${orderNo}.`
-        : `The order is ${String(status)}. Next: payctl order get ${orderNo}`,
+        : `The order is ${String(status)}. The reason, and the next step: payctl explain ${orderNo}`,
   });
   addAction(noun, context, order, {
     verb: 'close',
@@ -137,7 +137,7 @@ export function define(noun: Command, context: ContextOf): void {
     money: true,
     done: ({ status }, orderNo) =>
       status === 'closing'
-        ? `The channel has not confirmed the close yet. Next: payctl order get ${orderNo}`
+        ? `The channel has not confirmed the close yet. The reason, and the next step: payctl explain ${orderNo}`
         : `Closed order ${orderNo}.`,
   });
   addAction(noun, context, order, {

@@ -26,6 +26,7 @@ const refund: Resource = {
       { field: 'createdAt', kind: 'time' },
       { field: 'nextCheckAt', kind: 'time' },
       { field: 'reason' },
+      { field: 'failure.code', title: 'FAILURE' },
     ],
   },
   filters: [
@@ -49,7 +50,7 @@ const refund: Resource = {
 };
 
 async function completeRefund(orderNo: string, body: Row, context: Context): Promise<Partial<Change>> {
-  const { api, application, prompts, target } = context;
+  const { api, application, prompts } = context;
   const isOwn = (await application()) !== undefined;
   const order = await api.get(`${isOwn ? '/api/v2/payment/query' : ORDERS}/${segment(orderNo)}`);
   const refundAmount =
@@ -61,10 +62,9 @@ async function completeRefund(orderNo: string, body: Row, context: Context): Pro
         default: String(order['refundableAmount'] ?? ''),
       }),
     );
-  const { label } = await target();
   return {
     what: `refund ${money(refundAmount, order['currency'])} of order ${orderNo}`,
-    risk: label === 'prod' ? 'severe' : 'moderate',
+    risk: (await context.label()) === 'prod' ? 'severe' : 'moderate',
     path: isOwn ? '/api/v2/payment/refund' : `${ORDERS}/${segment(orderNo)}/refunds`,
     body: { ...(isOwn && { orderNo }), refundAmount, ...body },
   };

@@ -186,7 +186,7 @@ async function placeOf(
     throw new UsageError('Give exactly one of COPY, --url-file and --live.', 'payctl server restore-check --help');
   if (live && migrate) throw new UsageError('--live only reads, so it cannot be combined with --migrate.');
   if (urlFile !== undefined) return readSecretFile(terminal, urlFile);
-  if (copy !== undefined && /^postgres(ql)?:\/\/[^/@]*:[^/@]+@/.test(copy))
+  if (copy !== undefined && /^postgres(ql)?:\/\/[^/@]*:[^@]+@/.test(copy))
     throw new UsageError(
       'A password in an argument is visible to every user of this machine.',
       'use --url-file, or the variable PGPASSWORD',

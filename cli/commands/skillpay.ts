@@ -231,18 +231,19 @@ async function runRefund(context: Context, outTradeNo: string, flags: RefundFlag
   const path = `${SKILLPAY}/refund`;
   if (flags.dryRun) return print.item({ dryRun: true, method: 'POST', path, body }, VIEW);
   const place = await target();
+  const api = await asMerchant(context, flags);
+  const label = await context.label(api);
   await print.note(targetLine(terminal, place));
   await confirmChange(
     prompts,
     {
       what: `refund ${flags.amount ?? 'the full remaining amount'} of ${outTradeNo}`,
       name: outTradeNo,
-      risk: place.label === 'prod' ? 'severe' : 'moderate',
+      risk: label === 'prod' ? 'severe' : 'moderate',
     },
     flags,
     place.context ?? place.origin,
   );
-  const api = await asMerchant(context, flags);
   const idempotencyKey = flags.idempotencyKey ?? randomUUID();
   const row = await api.data({ method: 'POST', path, body, idempotencyKey });
   context.run.completedChange = `refund ${plain(row['refundNo'])} of ${outTradeNo}`;

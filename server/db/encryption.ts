@@ -2,7 +2,12 @@
 // column, and rotates the master key.
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { CertRow, ChannelConfigRow } from './entities/credentials.ts';
-import { type EncryptedText, lockEncryptedTexts, replaceEncryptedText } from './queries/credentials.ts';
+import {
+  type EncryptedText,
+  lockEncryptedTexts,
+  masterKeysNeeded,
+  replaceEncryptedText,
+} from './queries/credentials.ts';
 import type { Store } from './store.ts';
 import { LocalError } from '../errors.ts';
 
@@ -183,6 +188,39 @@ export class OldCiphertextsLeft extends LocalError {
       },
     );
   }
+}
+
+/** None of the stored secrets can be decrypted with the configured master keys (409). */
+export class MasterKeyWrong extends LocalError {
+  readonly needed: string[];
+
+  constructor(configured: readonly string[], needed: string[]) {
+    const key = needed.length === 1 ? 'the key' : 'the keys';
+    super(
+      'master_key_wrong',
+      409,
+      `Security.MasterKey (${configured.join(', ')}) decrypts none of the stored secrets, which need ${key} ${needed.join(', ')}.`,
+      {
+        hint: `payctl keys id FILE\nThe command prints the id of a kept key. Set Security.MasterKey to the key of this database. If no copy of this key is left, set Security.LostKeys to ${needed.join(',')}, start the service and enter the secrets again.`,
+      },
+    );
+    this.needed = needed;
+  }
+}
+
+/**
+ * Returns the ids of the master keys that stored secrets need and that are not configured. Throws MasterKeyWrong if no
+ * configured key is needed. Keys that are known to be lost do not count.
+ */
+export async function missingMasterKeys(
+  store: Store,
+  { masterKeys, lostKeys }: { masterKeys: readonly MasterKey[]; lostKeys: readonly string[] },
+): Promise<string[]> {
+  const configured = masterKeys.map(({ id }) => id);
+  const needed = (await store.read(masterKeysNeeded)).filter((id) => !lostKeys.includes(id));
+  const missing = needed.filter((id) => !configured.includes(id));
+  if (missing.length > 0 && missing.length === needed.length) throw new MasterKeyWrong(configured, missing);
+  return missing;
 }
 
 /**

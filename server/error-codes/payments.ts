@@ -73,8 +73,10 @@ export const paymentsCodes = {
   },
   channel_refused: {
     title: 'Refused by the channel',
-    meaning: 'The channel refused the request; `channel` has its code and message.',
-    remedy: 'Correct what the channel reports.',
+    meaning:
+      'The channel refused the request; `channel` has its code and message. A payment that the channel declines has this code, too.',
+    remedy:
+      'If the cause is the balance or the bank of the payer or the risk control of the channel, ask the payer for another way to pay, and place a new order with a new Idempotency-Key. If the channel has no contract for the product, restricts the merchant account or refuses its credentials, tell the operator of the service. If a parameter is wrong, correct it. To test a declined payment, place one of 0.02 on the simulator: [Test with the simulator](/docs/simulator#amounts-that-decide).',
   },
   dispute_closed: {
     title: 'Dispute closed',

@@ -8,7 +8,7 @@ import type { CopyInput } from './port.ts';
 import type { Config, DatabaseTarget, LoadedConfig } from '../../config/config.ts';
 import { readKeptSecrets } from '../../config/embedded-secrets.ts';
 import { ConfigFaults } from '../../config/faults.ts';
-import { databaseUrl } from '../../config/values.ts';
+import { PERCENT_ENCODING, databaseUrl } from '../../config/values.ts';
 import { type OpenDatabase, openDatabase } from '../db/orm.ts';
 import { runningDatabase } from '../db/queries/restored.ts';
 import { createStore } from '../db/store.ts';
@@ -66,7 +66,8 @@ type Target = DatabaseTarget & { archive?: string };
 function targetOf(place: string, cwd: string): Target {
   if (/^postgres(ql)?:/.test(place)) {
     const url = databaseUrl.safeParse(place);
-    if (!url.success) throw new CopyUnreadable('The URL of the copy must have the form postgres://…/<database>.');
+    if (!url.success)
+      throw new CopyUnreadable(`The URL of the copy must have the form postgres://…/<database>; ${PERCENT_ENCODING}.`);
     return { kind: 'postgres', url: url.data };
   }
   const path = resolve(cwd, place.replace(/^pglite:\/\//, ''));
@@ -159,7 +160,8 @@ async function withSecrets(loaded: LoadedConfig, target: Target, named: string |
   if (masterKeys.length === 0)
     throw new ConfigFaults([{ key: 'Security.MasterKey', message: `is not in ${from}; ${fix}` }]);
   const database = { ...loaded.database, ...target, migrate: false } as Config['database'];
-  return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security: { masterKeys } };
+  const security = { ...loaded.security, masterKeys };
+  return { ...loaded, database, jwt: { ...loaded.jwt, secretKey: secretKey ?? '' }, security };
 }
 
 /** Writes a backup that is complete or absent: a temporary file is linked to the target, which must not exist. */

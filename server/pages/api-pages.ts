@@ -4,7 +4,7 @@ import type { ErrorCode } from '../error-codes/error-codes.ts';
 import { API_WORDS, CHINESE_EVENTS, CHINESE_OPERATIONS, CHINESE_TAGS } from './api-words.ts';
 import { PAYMENT_DESCRIPTIONS } from './descriptions-payments.ts';
 import { PLATFORM_DESCRIPTIONS } from './descriptions-platform.ts';
-import { escapeHtml, proseHtml } from './document.ts';
+import { escapeHtml, linkedHtml, proseHtml } from './document.ts';
 import { type Answering, errorLink, errorTable } from './error-pages.ts';
 import { type Heading, contents, guidePath } from './guides.ts';
 import { LANGUAGE_TAGS, type Language, inLanguage } from './language.ts';
@@ -152,10 +152,10 @@ export function apiIndex(document: ApiDocument, { language, publicUrl, explorer 
   sections.push({
     id: 'webhooks',
     title: words.events,
-    html: `<p>${linked(words.eventsIntro, language)}</p>${table([words.event, words.when], events, 'fields')}`,
+    html: `<p>${linkedHtml(words.eventsIntro, language)}</p>${table([words.event, words.when], events, 'fields')}`,
   });
   const intro = [words.intro.replace('{url}', publicUrl), ...(explorer ? [words.explorer] : [])];
-  const lead = intro.map((text) => `<p>${linked(text, language)}</p>`).join('');
+  const lead = intro.map((text) => `<p>${linkedHtml(text, language)}</p>`).join('');
   return pageOf({ title: words.reference, lead, sections, language });
 }
 
@@ -232,7 +232,7 @@ export function eventPage(document: ApiDocument, type: string, { language }: Api
     { id: 'example', title: words.example, html: code(JSON.stringify(example, null, 2)) },
     { id: 'answer', title: words.answer, html: table([words.status, words.description], answers) },
   ];
-  const lead = `<p>${proseHtml(whenOf(type, post, language))}</p><p>${linked(words.verify, language)}</p>`;
+  const lead = `<p>${proseHtml(whenOf(type, post, language))}</p><p>${linkedHtml(words.verify, language)}</p>`;
   return pageOf({ title: type, above: breadcrumb('webhooks', language), lead, sections, language });
 }
 
@@ -548,13 +548,4 @@ function described(text: string, language: Language): string {
   if (language === 'en' || text === '') return proseHtml(text);
   const chinese = CHINESE[text];
   return chinese === undefined ? `<span lang="${LANGUAGE_TAGS.en}">${proseHtml(text)}</span>` : proseHtml(chinese);
-}
-
-/** Converts a sentence with links such as `[Errors](/docs/errors)` to HTML. */
-function linked(text: string, language: Language): string {
-  return proseHtml(text).replaceAll(
-    /\[([^\]]+)\]\(([^)]+)\)/g,
-    (_, name: string, href: string) =>
-      `<a href="${href.startsWith('/docs') ? inLanguage(href, language) : href}">${name}</a>`,
-  );
 }

@@ -261,7 +261,7 @@ export const PAYMENT_DESCRIPTIONS: Readonly<Record<string, string>> = {
   'State of the content: `none` (not started), `running`, `done` or `failed`.':
     '内容的状态：`none`（未开始）、`running`（生成中）、`done`（已完成）或 `failed`（失败）。',
   'Number of the order that replaced this one after it ended unpaid; null = none.':
-    '该订单未支付而结束后，取代它的订单号；没有时为 null。',
+    '该订单未支付即终结后，取代它的订单号；没有时为 null。',
   'When the content was created, RFC 3339 UTC.': '内容生成时间，RFC 3339 格式的 UTC 时间。',
   'When the content was created, RFC 3339 UTC; null = not yet.':
     '内容生成时间，RFC 3339 格式的 UTC 时间；尚未生成时为 null。',

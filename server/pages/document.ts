@@ -58,6 +58,15 @@ export function proseHtml(text: string): string {
   return escapeHtml(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }
 
+/** Converts a sentence with links such as `[Errors](/docs/errors)` to HTML; links below `/docs` get the language. */
+export function linkedHtml(text: string, language: Language): string {
+  return proseHtml(text).replaceAll(
+    /\[([^\]]+)\]\(([^)]+)\)/g,
+    (_, name: string, href: string) =>
+      `<a href="${href.startsWith('/docs') ? inLanguage(href, language) : href}">${name}</a>`,
+  );
+}
+
 /** Returns the URL if it is http or https, otherwise undefined. */
 export function webAddress(text: string | null | undefined): URL | undefined {
   const url = text ? URL.parse(text) : null;

@@ -7,7 +7,7 @@ import {
   errorGroups,
 } from '../error-codes/error-codes.ts';
 import { chineseErrorWords } from '../error-codes/zh/error-words.ts';
-import { escapeHtml, htmlDocument, languageSwitch, proseHtml } from './document.ts';
+import { escapeHtml, htmlDocument, languageSwitch, linkedHtml, proseHtml } from './document.ts';
 import { type Language, inLanguage } from './language.ts';
 
 type Labels =
@@ -82,7 +82,7 @@ export function errorArticle(code: ErrorCode, language: Language, answering: Ans
 <h2>${words.meaning}</h2>
 <p>${proseHtml(meaning)}</p>
 <h2>${words.remedy}</h2>
-<p>${proseHtml(remedy)}</p>
+<p>${linkedHtml(remedy, language)}</p>
 <p>${retryable ? words.retryable : words.final}</p>
 ${operationsHtml(answering, language)}</div>`;
 }

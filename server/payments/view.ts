@@ -1,5 +1,5 @@
 import type { OrderFeeRow } from '../db/entities/bills.ts';
-import type { OrderExceptionRow, OrderRow, StoredMoney } from '../db/entities/orders.ts';
+import type { OrderExceptionRow, OrderRow, StoredMoney, TransitionRow } from '../db/entities/orders.ts';
 import type { DisputeRow, RefundRow } from '../db/entities/refunds.ts';
 import { type DisputeFilter, type ExceptionFilter, listDisputes, listExceptions } from '../db/queries/exceptions.ts';
 import type { Position } from '../db/queries/lists.ts';
@@ -430,6 +430,11 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
       const exceptions = await tx.exceptions.list({ orderNo });
       const refunds = await tx.refunds.list({ orderNo });
       const disputes = await tx.disputes.list({ orderNo });
+      const failureOf = ({ id, refundNo }: Pick<TransitionRow, 'id' | 'refundNo'>): string | null => {
+        const isLast = transitions.findLast((one) => one.refundNo === refundNo)?.id === id;
+        const refund = isLast ? refunds.find((one) => one.refundNo === refundNo) : undefined;
+        return refund?.failureCode ?? null;
+      };
       const numbers = [
         orderNo,
         ...refunds.map(({ refundNo }) => refundNo),
@@ -441,7 +446,7 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
         ...transitions.map(({ at, ...transition }) => ({
           at,
           kind: 'move' as const,
-          summary: `${transition.refundNo ? `refund ${transition.refundNo} ` : ''}${transition.fromState ?? '–'} → ${transition.toState} (${transition.cause})`,
+          summary: moveWords(transition, failureOf(transition)),
           detail: { ...transition, id: Number(transition.id) },
         })),
         ...messages.map(({ at, ...message }) => ({
@@ -488,6 +493,14 @@ export function orderTimeline({ store }: Pick<Ports, 'store'>) {
       const sorted = entries.toSorted((a, b) => a.at.getTime() - b.at.getTime());
       return isOwn ? sorted.map(ownEntry) : sorted;
     });
+}
+
+/** `failureCode` is that of the refund, if this is its last move; it may come from an earlier answer of the channel. */
+function moveWords(move: Omit<TransitionRow, 'at'>, failureCode: string | null): string {
+  const { refundNo, fromState, toState, cause, outcome } = move;
+  const code = typeof outcome?.['code'] === 'string' ? outcome['code'] : toState === 'failed' ? failureCode : null;
+  const states = `${fromState ?? '–'} → ${toState} (${cause})${code === null ? '' : `: ${code}`}`;
+  return refundNo ? `refund ${refundNo} ${states}` : states;
 }
 
 function messageWords({ direction, payWay, call, status, note, times, lastAt }: Omit<ReadMessage, 'at'>): string {

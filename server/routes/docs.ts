@@ -38,6 +38,7 @@ import {
   guidePath,
 } from '../pages/guides.ts';
 import { LANGUAGES, type Language } from '../pages/language.ts';
+import { FIELD_WORDS } from '../pages/search-words.ts';
 import { type SearchedPage, type Section, findSections, searchArticle, sectionsOf } from '../pages/search.ts';
 import { Code } from './schemas/fields.ts';
 import { Lang, languageHeaders, pageLanguage } from './schemas/language.ts';
@@ -180,11 +181,11 @@ export function guideRoutes({ publicUrl, explorer }: GuideSettings): RouteGroup 
     for (const { method, path, operation } of merchantOperations(document)) {
       const { operationId: id } = operation;
       const page = operationPage(document, id, settings);
-      if (page) yield { path: operationPath(id), names: [id, path, `${method} ${path}`], ...page };
+      if (page) yield { path: operationPath(id), names: [id, path, `${method} ${path}`, FIELD_WORDS], ...page };
     }
     for (const type of Object.keys(document.webhooks)) {
       const page = eventPage(document, type, settings);
-      if (page) yield { path: eventPath(type), names: [], ...page };
+      if (page) yield { path: eventPath(type), names: [FIELD_WORDS], ...page };
     }
     for (const code of Object.keys(errorCodes) as ErrorCode[]) {
       const { title } = errorWords(code, language);

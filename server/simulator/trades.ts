@@ -1,5 +1,6 @@
 /** Creates and changes trades. Some exact amounts, such as 0.02, fix the outcome of a trade (`OUTCOMES`). */
 import { randomInt, randomUUID } from 'node:crypto';
+import type { Words } from '../domain.ts';
 import type { PayWay } from '../payments/channel.ts';
 import { majorText } from '../money.ts';
 import { type BillRules, feeBackOf } from './bills/rows.ts';
@@ -25,6 +26,12 @@ const OUTCOMES: Readonly<Record<string, FixedOutcome>> = {
   '0.04': 'late-notice',
   '0.05': 'refunds-fail',
   '0.06': 'silent',
+};
+
+/** Ends the message of a refusal that the amount causes, so that testers do not search for a fault of their account. */
+export const DECLINED_BY_AMOUNT: Words = {
+  en: 'The simulator declines every order with the amount 0.02.',
+  zh: '模拟器拒绝所有金额为 0.02 的订单',
 };
 
 /** Returns the outcome that is fixed for an exact amount; null = the order waits for its payer. */

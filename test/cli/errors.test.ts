@@ -210,7 +210,7 @@ test('a refusal of the channel is printed once, and its hint names the channel',
   t.regex(stderr, /^error: Refused by the channel: The merchant has no contract\. \(alipay ACQ\.NO_CONTRACT\)$/m);
   t.regex(stderr, /^ {2}next: payctl channel test alipay$/m);
   const other = await place.payctl(line, { env: merchant(place) });
-  t.regex(other.stderr, /^ {2}next: an administrator of the service can test the channel$/m);
+  t.regex(other.stderr, /^ {2}next: correct what the channel reports, or offer the payer another channel$/m);
 });
 
 const FILLED: readonly [line: string, route: string, code: string, hint: string][] = [

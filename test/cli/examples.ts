@@ -38,6 +38,7 @@ const FILES: Record<string, string> = {
   'alipay.zip': 'a bill',
   'alice.password': 'correct horse battery\n',
   'bob.password': 'correct horse battery\n',
+  'master.key': `${Buffer.alloc(32, 7).toString('base64')}\n`,
   'alice.totp': '6BI5AKOPL4EUFKR5HPTB4G5OG3SYI2SY\n',
   'shop.secret.in': 'pays_0123456789abcdef0123456789abcdef\n',
   'bootstrap.toml':

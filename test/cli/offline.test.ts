@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -296,6 +297,28 @@ test('bootstrap apply rejects unknown keys and an existing secret file before it
   await writeFile(join(place.folder, 'shop.secret'), 'old');
   t.is((await place.payctl(apply, { openOffline: async () => database })).code, 2);
   t.deepEqual(database.admins, []);
+});
+
+test('keys id prints the ids of the keys in files, without the database and without the keys', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const [young, old] = [3, 4].map((byte) => Buffer.alloc(32, byte).toString('base64'));
+  await writeFile(join(place.folder, 'both.key'), `${young},${old}\n`);
+  await writeFile(join(place.folder, 'old.key'), `${old}\n`);
+  await writeFile(join(place.folder, 'shop.secret'), 'pays_0123456789\n');
+  const idOf = (key = '') => createHash('sha256').update(Buffer.from(key, 'base64')).digest('hex').slice(0, 8);
+  const { code, stdout, stderr } = await place.payctl(['keys', 'id', 'both.key', 'old.key', '--json']);
+  t.is(code, 0, stderr);
+  t.deepEqual(JSON.parse(stdout), [
+    { keyId: idOf(young), file: 'both.key' },
+    { keyId: idOf(old), file: 'both.key' },
+    { keyId: idOf(old), file: 'old.key' },
+  ]);
+  const wrong = await place.payctl(['keys', 'id', 'shop.secret']);
+  t.is(wrong.code, 2);
+  t.regex(wrong.stderr, /shop\.secret contains no master key/);
+  t.false(wrong.stderr.includes('pays_'));
+  t.deepEqual(place.api.seen, []);
 });
 
 test('admin resets and cert distrust --offline, keys rotate, server migrate and backup run against the database', async (t) => {

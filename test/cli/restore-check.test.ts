@@ -341,6 +341,7 @@ test.serial('restore-check rejects a source that is not a copy, and a password o
   t.deepEqual(await run('folder', '--live'), [2, 'usage']);
   t.deepEqual(await run('--live', '--migrate'), [2, 'usage']);
   t.deepEqual(await run('postgres://pay:hunter2@db/pay'), [2, 'secret_in_argument']);
+  t.deepEqual(await run('postgres://pay:hun/ter2@db/pay'), [2, 'secret_in_argument']);
   t.deepEqual(await run('missing.tar.gz'), [1, 'copy_unreadable']);
   t.deepEqual(await run('folder'), [1, 'copy_unreadable']);
   t.deepEqual(await run('junk.tar.gz'), [1, 'copy_unreadable']);

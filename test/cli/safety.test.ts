@@ -118,6 +118,42 @@ test('--dry-run sends no change and shows method, path and body without secrets'
   t.true(admin.stdout.includes('***'));
 });
 
+for (const flags of [
+  ['--scope', 'webhook:write,payment:read'],
+  ['--remove-scope', 'payment:write', '--add-scope', 'webhook:write'],
+])
+  test(`a change that takes scopes from an application asks, and names them: ${flags[0]}`, async (t) => {
+    const place = await makePlace();
+    t.teardown(() => place.close());
+    const sent = () => place.api.seen.filter(({ method }) => method !== 'GET').map(({ body }) => body);
+    const line = ['app', 'update', ID, ...flags];
+    const refused = await place.payctl(line);
+    t.is(refused.code, 2);
+    t.regex(refused.stderr, /^error: --yes is required/m);
+    const prompts = scripted({ '--yes': false });
+    t.is((await place.payctl(line, { prompts })).code, 130);
+    t.deepEqual(prompts.asked, [
+      `Are you sure you want to update app ${ID} (it loses the scopes payment:write) on dev?`,
+    ]);
+    t.deepEqual(sent(), []);
+    t.is((await place.payctl([...line, '-y'])).code, 0);
+    t.is((await place.payctl([...line, '--confirm', ID])).code, 0);
+    t.is(sent().length, 2);
+    t.deepEqual((sent()[0] as { scopes: string[] }).scopes.toSorted(), ['payment:read', 'webhook:write']);
+  });
+
+test('scopes are either replaced or changed, and a removed scope must be one that exists', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  const both = await place.payctl(['app', 'update', ID, '--scope', 'payment:read', '--add-scope', 'payment:write']);
+  t.is(both.code, 2);
+  t.regex(both.stderr, /--scope replaces all scopes and cannot be combined with --add-scope or --remove-scope\./);
+  const unknown = await place.payctl(['app', 'update', ID, '--remove-scope', 'webhok:write', '-y']);
+  t.is(unknown.code, 2);
+  t.regex(unknown.stderr, /webhok:write is not a scope; the scopes are payment:write, /);
+  t.deepEqual(place.api.seen, []);
+});
+
 test('--dry-run of an update prints the difference', async (t) => {
   const place = await makePlace();
   t.teardown(() => place.close());

@@ -10,6 +10,9 @@ import { issueCertificate, newRsaKeys } from '../../server/simulator/certificate
 import { TOKEN, problem, startFakeApi } from './fakes/api.ts';
 import { listenOnFreePort } from '../support/free-port.ts';
 
+/** Logs in again with the context of the last login. */
+const KEPT: readonly string[] = ['kept'];
+
 const PASSWORD = { stdin: 'correct horse battery\n' };
 
 test('login creates a context for a new server, saves the token and prints the context', async (t) => {
@@ -35,12 +38,15 @@ test('a context without a label takes the environment of its server as the label
   const place = await makePlace();
   t.teardown(() => place.close());
   const server = ['--server', place.api.url];
-  const logIn = async (environment: string | undefined, add: readonly string[] | undefined, ...flags: string[]) => {
-    await place.logIn([]);
+  const logIn = async (info: string | undefined, add: readonly string[] | undefined, ...flags: string[]) => {
+    if (add !== KEPT) await place.logIn([]);
+    const [environment, debug] = info?.split(' ') ?? [];
     place.api.on('GET /api/v1/info', () =>
-      environment === undefined ? problem(403, 'second_factor_missing', 'Enrol.') : { body: { data: { environment } } },
+      environment === undefined
+        ? problem(403, 'second_factor_missing', 'Enrol.')
+        : { body: { data: { environment, debug: debug === 'debug' } } },
     );
-    if (add) t.is((await place.payctl(['context', 'add', 'here', ...server, ...add])).code, 0);
+    if (add && add !== KEPT) t.is((await place.payctl(['context', 'add', 'here', ...server, ...add])).code, 0);
     const argv = ['login', '-C', 'here', ...server, '-u', 'alice', '--password-stdin', ...flags, '--json'];
     const { code, stdout, stderr } = await place.payctl(argv, PASSWORD);
     t.is(code, 0, stderr);
@@ -50,11 +56,49 @@ test('a context without a label takes the environment of its server as the label
   };
   t.is(await logIn('staging', undefined), 'staging');
   t.is(await logIn('production', undefined), 'prod', 'also at a loopback address');
-  t.is(await logIn('development', undefined), 'dev');
+  t.is(await logIn('development debug', undefined), 'dev');
+  t.is(await logIn('development', undefined), 'prod', 'a service without Debug may move money');
+  t.is(await logIn('development debug', KEPT), 'dev', 'Debug was switched on');
   t.is(await logIn('staging', []), 'staging', 'a context that was added without a label');
   t.is(await logIn('staging', ['--label', 'prod']), 'prod', 'an explicit label stays');
   t.is(await logIn('staging', undefined, '--label', 'dev'), 'dev');
-  t.is(await logIn(undefined, []), 'dev', 'the guess stays when the server reports no environment');
+  t.is(await logIn(undefined, []), 'prod', 'the environment is unknown before the second factor is enrolled');
+  t.is(await logIn('development debug', KEPT), 'dev');
+});
+
+test('an application without a label takes the mode of its service as the label', async (t) => {
+  const place = await shopPlace(t);
+  const me = (mode: string) => {
+    const data = { client_id: 'app_1', name: 'shop', project: 'default', scopes: ['payment:write'], mode };
+    place.api.on('GET /api/v2/me', () => ({ body: { data } }));
+  };
+  const labelAfter = async (mode: string, ...flags: string[]) => {
+    me(mode);
+    const { stdout } = await place.payctl([...APP_LOGIN, ...flags, '--json']);
+    return (JSON.parse(stdout) as { label: string }).label;
+  };
+  t.is(await labelAfter('test'), 'dev');
+  t.is(await labelAfter('live'), 'prod');
+  t.is(await labelAfter('test'), 'dev');
+  t.is(await labelAfter('live', '--label', 'dev'), 'dev');
+});
+
+test('a refund at a local server asks the service before it counts as dev', async (t) => {
+  const place = await shopPlace(t);
+  const env = {
+    PAYCTL_CLIENT_ID: 'app_1',
+    PAYCTL_CLIENT_SECRET: 'pays_0123456789abcdef0123456789abcdef',
+    PAYCTL_SERVER: place.api.url,
+    PAYCTL_CONFIG_DIR: '/nonexistent',
+  };
+  const refund = async (mode: string) => {
+    place.api.on('GET /api/v2/me', () => ({ body: { data: { client_id: 'app_1', mode } } }));
+    return place.payctl(['refund', 'create', 'P1', '--amount', '1', '-y'], { env });
+  };
+  t.is((await refund('test')).code, 0);
+  const live = await refund('live');
+  t.is(live.code, 2);
+  t.regex(live.stderr, /--confirm P1 is required/);
 });
 
 test('login on a terminal prompts for the username and the hidden password', async (t) => {
@@ -276,6 +320,57 @@ test('an application logs in beside an administrator, and its secret and token a
   t.is((await place.payctl(['login', '-C', context], { prompts })).code, 0, 'the context knows its application');
   t.deepEqual(prompts.asked, ['Secret of app_1']);
   t.is((await place.payctl(['login', '--client-id', 'app_1'])).code, 2, 'no terminal for the secret');
+});
+
+const SECRET_FILES: readonly [name: string, text: string][] = [
+  ['-o env', 'CLIENT_ID=app_1\nCLIENT_SECRET=pays_x\n'],
+  ['variables of payctl', "# the shop\r\nexport PAYCTL_CLIENT_ID='app_1'\r\nexport PAYCTL_CLIENT_SECRET='pays_x'\r\n"],
+  ['-o json', '{\n  "client_id": "app_1",\n  "client_secret": "pays_x"\n}\n'],
+];
+
+for (const [name, text] of SECRET_FILES)
+  test(`the secret file of an application may be the output of app create: ${name}`, async (t) => {
+    const place = await shopPlace(t);
+    await writeFile(join(place.folder, 'shop.env'), text);
+    const sent = () => place.api.seen.findLast(({ path }) => path === '/oauth/token')?.headers['authorization'] ?? '';
+    const decoded = () => Buffer.from(sent().replace('Basic ', ''), 'base64').toString();
+    const done = await place.payctl([
+      'login',
+      '--client-secret-file',
+      'shop.env',
+      '-C',
+      'shop',
+      '--server',
+      place.api.url,
+    ]);
+    t.is(done.code, 0, done.stderr);
+    t.is(decoded(), 'app_1:pays_x', 'the id is the one of the file');
+    t.is((await place.payctl([...APP_LOGIN.slice(0, 3), '--client-secret-file', 'shop.env'])).code, 0);
+    const api = await place.payctl(['api', '/api/v2/me', '--app', 'app_1', '--secret-file', 'shop.env']);
+    t.is(api.code, 0, api.stderr);
+    const env = { PAYCTL_CLIENT_ID: 'app_1', PAYCTL_CLIENT_SECRET_FILE: 'shop.env', PAYCTL_SERVER: place.api.url };
+    t.is((await place.payctl(['order', 'get', 'P1'], { env })).code, 0);
+    t.is(decoded(), 'app_1:pays_x');
+    const before = tokensGiven(place);
+    const other = await place.payctl(['login', '--client-id', 'app_2', '--client-secret-file', 'shop.env']);
+    t.is(other.code, 2);
+    t.regex(other.stderr, /shop\.env has the secret of app_1, not of app_2\./);
+    t.false(`${done.stderr}${other.stderr}`.includes('pays_x'));
+    t.is(tokensGiven(place), before);
+  });
+
+test('a missing secret file is named, with the commands that make it', async (t) => {
+  const place = await shopPlace(t);
+  const { code, stderr } = await place.payctl(['login', '--client-id', 'app_1', '--client-secret-file', 'no.secret']);
+  t.is(code, 2);
+  t.regex(stderr, /^error: The file no\.secret does not exist\.\n/m);
+  t.regex(
+    stderr,
+    /next: payctl app create --secret-file no\.secret\n.*: payctl app rotate-secret app_1 --secret-file no\.secret$/m,
+  );
+  const password = await place.payctl(['login', '-u', 'alice', '--password-file', 'no.password']);
+  t.is(password.code, 2);
+  t.regex(password.stderr, /^error: The file no\.password does not exist\.\n/m);
 });
 
 test('a wrong secret is exit 4 and saves nothing', async (t) => {

@@ -264,14 +264,15 @@ test('the guides about running the service state defaults as the schema has them
   t.true(stated >= 26, String(stated));
 });
 
-test('the guide Install names the release of the package and the Node.js that it is tested with', (t) => {
+test('the guides name the release of the package, and Install the Node.js that it is tested with', (t) => {
   const { version, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
     version: string;
     devDependencies: Record<string, string>;
   };
   const { markdown } = guideText('install', 'en');
   t.true(markdown.includes(`node-linux-$ARCH@${devDependencies['node']}"`));
-  const releases = [...markdown.matchAll(/unified-payment-service-([\d.]+\d)/g)].map(([, release]) => release);
+  const texts = markdown + guideText('integrate', 'en').markdown;
+  const releases = [...texts.matchAll(/unified-payment-service-([\d.]+\d)/g)].map(([, release]) => release);
   t.deepEqual([...new Set(releases)], [version]);
 });
 

@@ -356,6 +356,52 @@ test.serial('a search finds guides, operations, events and error codes in both l
   t.true(seen.size > 20, String(seen.size));
 });
 
+/** Questions of readers, and a page that is one of the first three results. */
+const ASKED: readonly (readonly [question: string, language: Language, page: string])[] = [
+  ['how do I verify a webhook', 'en', '/docs/webhooks'],
+  ['How do I verify webhooks?', 'en', '/docs/webhooks'],
+  ['怎么验证webhook', 'zh', '/docs/webhooks'],
+  ['why is my order closing', 'en', '/docs/integrate'],
+  ['为什么订单一直关单中', 'zh', '/docs/integrate'],
+  ['payment_declined', 'en', '/docs/errors/channel_refused'],
+  ['payment_declined', 'zh', '/docs/errors/channel_refused'],
+  ['支付被拒绝', 'zh', '/docs/errors/channel_refused'],
+  ['test a decline', 'en', '/docs/simulator'],
+  ['测试拒付', 'zh', '/docs/simulator'],
+  ['refund fields', 'en', '/docs/api/refundPayment'],
+  ['退款字段', 'zh', '/docs/api/refundPayment'],
+];
+
+test.serial('a question finds the page with its answer, in both languages', async (t) => {
+  const see = await startReference(t);
+  for (const [question, language, page] of ASKED) {
+    const pages = hitsIn((await see(searchFor(question, language))).html).map(({ address }) => address.split('?')[0]);
+    t.true(pages.slice(0, 3).includes(page), `${question}: ${pages.slice(0, 6).join(' ')}`);
+  }
+});
+
+test.serial('a search without a section that has every word lists those with most of them', async (t) => {
+  const see = await startReference(t);
+  const { html } = await see(searchFor('zebra refund webhook'));
+  t.regex(html, /No section has all words of <b><bdi>zebra refund webhook<\/bdi><\/b>\. Sections with most of them: /);
+  t.regex(
+    (await see(searchFor('斑马退款通知', 'zh'))).html,
+    /没有章节包含 [^。]+ 的全部关键词；包含大部分关键词的章节共 \d/,
+  );
+  t.deepEqual(hitsIn((await see(searchFor('zebra refund'))).html), [], 'half of the words');
+});
+
+test.serial('a search finds a Latin word where it begins, and marks nothing within a word', async (t) => {
+  const see = await startReference(t);
+  const [first] = hitsIn((await see(searchFor('test a decline'))).html);
+  t.regex(first!.name + first!.excerpt, /<mark>/);
+  for (const { name, excerpt } of hitsIn((await see(searchFor('test a decline'))).html))
+    t.notRegex(name + excerpt, /<mark>a<\/mark>|[a-z]<mark>[a-z]/);
+  t.true(
+    hitsIn((await see(searchFor('RefundNo'))).html).some(({ excerpt }) => excerpt.includes('merchant<mark>RefundNo')),
+  );
+});
+
 test.serial('a search marks its words and contains them as text, never as HTML or as an expression', async (t) => {
   const see = await startReference(t);
   const { html } = await see(searchFor('<base64url>'));

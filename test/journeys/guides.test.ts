@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { migratedFile } from '../support/database.ts';
 import { guideText } from '../house/guide-text.ts';
+import { until } from '../support/service.ts';
 import { isReady, openWithPayctl, runSamples } from './tour/samples.ts';
 
 /** The commands of a guide, which are the same in both languages. */
@@ -21,6 +22,8 @@ test('the commands of the guides work as described', async (t) => {
   await isReady(stage);
   const parts = {
     integrate,
+    // A program that is started in the reader's shell.
+    program: [`sh -c 'echo "$CLIENT_ID $CLIENT_SECRET"'`],
     webhooks: commandsOf('webhooks'),
     idempotency: commandsOf('idempotency'),
     limits: commandsOf('rate-limits'),
@@ -33,6 +36,8 @@ test('the commands of the guides work as described', async (t) => {
     const before = names.slice(0, names.indexOf(name)).flatMap((one) => parts[one]);
     return printed.slice(before.length, before.length + parts[name].length).join('\n');
   };
+  t.regex(outputOf('integrate'), /\bpaid\b/);
+  t.regex(outputOf('program'), /^app_\w+ pays_/);
   t.regex(outputOf('webhooks'), /^url\thttps:\/\/shop\.example\/hooks$[^]*^previousSecretExpiresAt\t20/m);
   for (const file of ['hook.secret', 'hook.secret.new'])
     t.regex(readFileSync(join(stage.folder, file), 'utf8'), /^whsec_/, file);
@@ -42,5 +47,10 @@ test('the commands of the guides work as described', async (t) => {
   );
   t.regex(outputOf('limits'), /"data":\[\]/);
   t.regex(outputOf('simulator'), /\bdeclined\b[^]*\b(approved|captured)\b[^]*commit-then-timeout/);
+  const declined = ['event', 'list', '--types', 'order.payer_action_required', '-o', 'json'];
+  await until('the event of a declined PayPal payment', async () => {
+    const { code, stdout } = await stage.payctl(declined);
+    return code === 0 && stdout.includes('order.payer_action_required');
+  });
   t.regex(outputOf('calls'), /"alreadyFulfilled":false[^]*"status":"(processing|succeeded)"/);
 });

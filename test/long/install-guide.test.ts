@@ -37,12 +37,13 @@ const [user, group] = [idOf('-un'), idOf('-gn')];
 interface Stage {
   folder: string;
   servicePort: number;
+  httpPort: number;
   httpsPort: number;
   proxy: string;
 }
 
 /** The changes that the test makes to a command, a file of the guide or a sample of the package. */
-function inStage(text: string, { folder, servicePort, httpsPort, proxy }: Stage): string {
+function inStage(text: string, { folder, servicePort, httpPort, httpsPort, proxy }: Stage): string {
   return (
     text
       // Places.
@@ -52,10 +53,13 @@ function inStage(text: string, { folder, servicePort, httpsPort, proxy }: Stage)
       .replaceAll('127.0.0.1:8080', `127.0.0.1:${servicePort}`)
       .replace('listen 443 ssl', `listen 127.0.0.1:${httpsPort} ssl`)
       .replace('  listen [::]:443 ssl;\n', '')
+      .replace('listen 80;', `listen 127.0.0.1:${httpPort};`)
+      .replace('  listen [::]:80;\n', '')
       .replace('http://proxy.shop.example:3128', proxy)
       // Users: PostgreSQL maps the one user of the test to the roles `pay` and `postgres`.
       .replaceAll(/-g (pay|postgres)\b/g, `-g ${group}`)
       .replaceAll('-o postgres', `-o ${user}`)
+      .replaceAll('-o root', isRoot ? '$&' : `-o ${user}`)
       // The test has no authenticator app, and answers no question.
       .replace('second-factor enable', '$& --secret-file totp')
       .replace('channel set alipay', '$& --confirm alipay')
@@ -68,15 +72,16 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   'apt-get': ':',
   useradd: ':',
   // The sources already have their packages.
-  npm: `[ "$PWD $*" = "$STAGE/clone ci" ] || exec "$REAL_NPM" "$@"`,
+  npm: `[ "$PWD $*" = "$STAGE/clone ci --loglevel=error" ] || exec "$REAL_NPM" "$@"`,
   runuser: `role=$2; shift 3
 export PGHOST=$STAGE/run/postgresql PGUSER=$role
 ${isRoot ? `exec setpriv --reuid=${user} --regid=${group} --clear-groups -- "$@"` : 'exec "$@"'}`,
   // Another machine is a folder here.
   ssh: `mkdir -p "$STAGE/elsewhere" && cd "$STAGE/elsewhere" && "\${@:2}"`,
-  scp: `to=\${!#} && cp "\${@:1:$#-1}" "$STAGE/elsewhere/\${to#*:}"`,
+  scp: `cp "\${@/#backup.shop.example:/$STAGE/elsewhere/}"`,
   certbot: `cp -r "$STAGE/certificate" "$STAGE/etc/letsencrypt/live/${NAME}"`,
-  curl: `exec /usr/bin/curl --cacert "$STAGE/certificate/fullchain.pem" --connect-to "${NAME}:443:127.0.0.1:$HTTPS_PORT" "$@"`,
+  curl: `exec /usr/bin/curl --cacert "$STAGE/certificate/fullchain.pem" --connect-to "${NAME}:443:127.0.0.1:$HTTPS_PORT" \\
+  --connect-to "${NAME}:80:127.0.0.1:$HTTP_PORT" "$@"`,
   nginx: `exec /usr/sbin/nginx -e "$STAGE/var/log/nginx.log" -c "$STAGE/etc/nginx/nginx.conf" "$@"`,
   systemctl: `units=$STAGE/etc/systemd/system
 environment() { cat "$units"/pay.service "$units"/pay.service.d/*.conf | sed -n 's/^Environment=//p' | tr '\\n' ' '; }
@@ -89,10 +94,18 @@ case "$*" in
       PAY_SERVER_DRAIN_SECONDS=0 $(environment) $command) > "$STAGE/service.log" 2>&1 < /dev/null &
     echo $! > "$STAGE/service.pid" ;;
   'stop pay') service=$(cat "$STAGE/service.pid"); kill "$service"; while kill -0 "$service" 2> /dev/null; do sleep 0.1; done ;;
+  'restart pay') "$0" stop pay && "$0" start pay ;;
   'reload nginx') "$STAGE/bin/nginx" -g 'daemon off;' > /dev/null 2>&1 < /dev/null & echo $! > "$STAGE/nginx.pid" ;;
   *) echo "the test does not know systemctl $*" >&2; exit 1 ;;
 esac`,
 };
+
+/** Makes the state of a machine after the section "User and database" of the guide. */
+const NEW_MACHINE = `systemctl stop pay
+runuser -u postgres -- dropdb pay
+runuser -u postgres -- createdb --owner=pay --template=template0 --encoding=UTF8 --locale=C.UTF-8 pay
+rm -f /etc/pay/secrets/jwt /etc/pay/secrets/master
+mv /var/backups/pay/*.dump pay.dump`;
 
 test('every command of the guide "Install" works, up to a doctor without a finding and a restored backup', async (t) => {
   const postgres = dirname(globSync('/usr/lib/postgresql/*/bin/initdb').at(-1) ?? '');
@@ -105,7 +118,8 @@ test('every command of the guide "Install" works, up to a doctor without a findi
   chmodSync(folder, 0o755);
   makeCertificate(folder);
   const { proxy, files } = await outside(t, folder);
-  const stage = { folder, servicePort: await freePort(), httpsPort: await freePort(), proxy };
+  const [servicePort, httpPort, httpsPort] = [await freePort(), await freePort(), await freePort()];
+  const stage = { folder, servicePort, httpPort, httpsPort, proxy };
   setTheStage(stage, files);
   startDebianPostgres(t, postgres, folder);
   t.teardown(async () => {
@@ -115,7 +129,8 @@ test('every command of the guide "Install" works, up to a doctor without a findi
   const env = {
     HOME: process.env['HOME'],
     STAGE: folder,
-    HTTPS_PORT: String(stage.httpsPort),
+    HTTP_PORT: String(httpPort),
+    HTTPS_PORT: String(httpsPort),
     REAL_NPM: execFileSync('which', ['npm'], { encoding: 'utf8', env: { PATH: clean.join(':') } }).trim(),
     PATH: [join(folder, 'bin'), join(folder, 'usr/local/bin'), join(folder, 'usr/local/sbin'), ...clean].join(':'),
     PAYCTL_CONFIG_DIR: join(folder, 'payctl'),
@@ -127,6 +142,9 @@ test('every command of the guide "Install" works, up to a doctor without a findi
   // The samples of the package follow the same rules.
   const packaged = blocks.findIndex((text) => text.includes('tar -xzf'));
   blocks[packaged] += `\ncp "$STAGE"/samples/* $RELEASE/config/deploy/`;
+  // The machine of the test becomes a new one: without its secrets and its data, but with the file of a backup.
+  const renewed = blocks.findIndex((text) => text.includes('/root/master'));
+  blocks[renewed] = `${inStage(NEW_MACHINE, stage)}\n${blocks[renewed]}`;
   const script = blocks.map((text, at) => `echo; echo '--- block ${at}'\n${text}\n`).join('');
   const child = spawn('bash', ['-euo', 'pipefail', '-c', `umask 022\n${script}`], {
     cwd: join(folder, 'clone'),
@@ -149,7 +167,10 @@ test('every command of the guide "Install" works, up to a doctor without a findi
   t.regex(doctor, /^master key\tok\tdecrypts all [1-9]/m);
   t.deepEqual([...new Set([...doctor.matchAll(/^[a-z ]+\t(\w+)\t/gm)].map(([, status]) => status))], ['ok']);
   t.regex(blockWith('restore-check'), /^ledger\tok\t/m);
+  t.regex(blockWith('/pay.dump'), /^master key\tok\tdecrypts all [1-9]/m, 'the kept secrets belong to the backup');
+  t.false(existsSync(join(folder, 'etc/nginx/sites-enabled/default')));
   t.regex(blockWith('pay_lost'), /^master key\tok\tdecrypts all [1-9]/m);
+  t.is([...printed.matchAll(/"status": ?"ok"/g)].length, 4, 'the first start, HTTPS, the new machine and the upgrade');
   const secrets = join(folder, 'etc/pay/secrets');
   for (const name of ['jwt', 'master']) {
     t.is(statSync(join(secrets, name)).mode & 0o777, 0o640, name);
@@ -186,7 +207,11 @@ function setTheStage(stage: Stage, files: Readonly<Record<string, string>>): voi
     writeFileSync(join(folder, 'bin', name), `#!/bin/bash -e\n${text}\n`, { mode: 0o755 });
   const source = clone(folder);
   for (const [name, text] of Object.entries(files)) writeFileSync(join(source, name), text);
-  cpSync(join(folder, 'certificate/fullchain.pem'), join(folder, 'etc/pay/ca.pem'));
+  cpSync(join(folder, 'certificate/fullchain.pem'), join(source, 'ca.pem'));
+  writeFileSync(
+    join(folder, 'etc/nginx/sites-enabled/default'),
+    `server { listen 127.0.0.1:${stage.httpPort} default_server; return 200 "Welcome to nginx"; }\n`,
+  );
   for (const name of ['pay.toml', 'pay.service'])
     writeFileSync(
       join(folder, 'samples', name),

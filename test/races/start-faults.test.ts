@@ -352,6 +352,28 @@ const FAULTS: readonly StartFault[] = [
     next: /^$/,
   },
   {
+    name: 'a database URL with an unencoded password',
+    env: async () => database(`postgres://pay:a@${SECRET}/b@127.0.0.1:1/pay`),
+    code: 'config_invalid',
+    exit: 2,
+    says: /Database\.Url: must be .*; characters such as @, \/ and # in user and password must be percent-encoded/,
+    next: /^$/,
+  },
+  {
+    name: 'a master key that decrypts no stored secret',
+    env: async (t) => {
+      const { url, drop } = await createDatabase({ direct: true });
+      t.teardown(drop);
+      const sealed = `s1.0badc0de.${'A'.repeat(80)}.${'A'.repeat(40)}`;
+      await asAdmin(`insert into audit_keys values (now(), 'k', '${sealed}')`, url);
+      return database(url);
+    },
+    code: 'master_key_wrong',
+    exit: 2,
+    says: /Security\.MasterKey \(4bb06f8e\) decrypts none of the stored secrets, which need the key 0badc0de\.$/,
+    next: /^payctl keys id FILE\nThe command prints the id of a kept key\..*Security\.LostKeys to 0badc0de/,
+  },
+  {
     name: 'an invalid master key',
     env: async () => ({ PAY_SECURITY_MASTER_KEY: SECRET }),
     code: 'config_invalid',

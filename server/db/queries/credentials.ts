@@ -377,6 +377,18 @@ export async function listEncryptedTexts(tx: ReadTx): Promise<EncryptedText[]> {
   return texts;
 }
 
+/** The ids of the master keys that the encrypted texts of the database need. */
+export async function masterKeysNeeded(tx: ReadTx): Promise<string[]> {
+  const ids = new Set<string>();
+  for (const { table, column } of ENCRYPTED_COLUMNS) {
+    const text = sql.ref(column);
+    const rows = await tx.sql<{ id: string }>`
+      select distinct split_part(${text}, '.', 2) as id from ${sql.table(table)} where ${text} like 's1.%'`;
+    for (const { id } of rows) ids.add(id);
+  }
+  return [...ids].toSorted();
+}
+
 /** Stores a new encrypted text in place of an old one. */
 export async function replaceEncryptedText(
   tx: Tx,

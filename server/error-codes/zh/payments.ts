@@ -64,8 +64,9 @@ export const paymentsWords = {
   },
   channel_refused: {
     title: '渠道拒绝',
-    meaning: '渠道拒绝了该请求，`channel` 中有渠道返回的错误码和说明。',
-    remedy: '按渠道给出的说明修正。',
+    meaning: '渠道拒绝了该请求，`channel` 中有渠道返回的错误码和说明。支付被渠道拒绝时，也返回此错误码。',
+    remedy:
+      '如果原因是付款人余额不足、银行拒绝或渠道风控，请让付款人更换支付方式，用新的 Idempotency-Key 重新下单。如果产品未签约、商户号受限或凭证被拒，请联系服务的运维人员。如果参数有误，请修正后重新请求。测试支付被拒：在模拟器上创建一笔 0.02 元的订单，见[使用模拟器测试](/docs/simulator#amounts-that-decide)。',
   },
   dispute_closed: {
     title: '争议已结案',

@@ -209,9 +209,25 @@ function tagsOf(paths: Json): { tags: Json[]; 'x-tagGroups': Json[] } {
   return { tags, 'x-tagGroups': groups.filter((group) => group.tags.length > 0) };
 }
 
-/** Paths for merchants come first, then those for the console. Within a tag the sequence does not change. */
+/** The paths of a tag that its readers look for first. */
+const FIRST = [
+  'payment/pay',
+  'payment/query/{orderNo}',
+  'payment/close/{orderNo}',
+  'payment/refund',
+  'payment/refunds/{refundNo}',
+  'payment/orders',
+  'skillpay/resource',
+].map((path) => `/api/v2/${path}`);
+
+/** Paths for merchants come first, then those for the console. Within a tag the sequence does not change after `FIRST`. */
 function inOrder(paths: Record<string, Record<string, Json>>): Record<string, Record<string, Json>> {
-  return Object.fromEntries(Object.entries(paths).toSorted(([, one], [, other]) => byPlace(tagOf(one), tagOf(other))));
+  const rank = (path: string) => (FIRST.includes(path) ? FIRST.indexOf(path) : FIRST.length);
+  return Object.fromEntries(
+    Object.entries(paths).toSorted(
+      ([path, one], [second, other]) => byPlace(tagOf(one), tagOf(other)) || rank(path) - rank(second),
+    ),
+  );
 }
 
 function byPlace(one: string, other: string): number {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import { paymentOf, refundableMinor, type Trade } from '../trade.ts';
-import { fixedOutcome } from '../trades.ts';
+import { DECLINED_BY_AMOUNT, fixedOutcome } from '../trades.ts';
 import { MINI_PRODUCT, PRODUCTS, QR_PRODUCTS, TILL_PRODUCT } from './account.ts';
 import { chinaTime, type Content, readChinaTime, refused, success } from './answers.ts';
 import {
@@ -138,8 +138,7 @@ function createTrade(
   // use the order number again.
   if (known !== undefined && (known.state === 'offered' || exists(known)))
     return { trade: sameTrade(known, draft), isNew: false };
-  if (fixedOutcome(draft.minor, 'CNY') === 'declined')
-    throw refused('ACCESS_FORBIDDEN', 'The simulator declines every order with the amount 0.02.');
+  if (fixedOutcome(draft.minor, 'CNY') === 'declined') throw refused('ACCESS_FORBIDDEN', DECLINED_BY_AMOUNT.en);
   const expiresAt = readExpiry(request.content['time_expire'], core.clock.now(), scene);
   // If the payer is already known, the trade exists immediately. Otherwise the trade exists when the payer scans the
   // code or logs in.

@@ -3,7 +3,7 @@ import type { Account } from '../accounts.ts';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import type { Payment, Trade } from '../trade.ts';
-import { fixedOutcome } from '../trades.ts';
+import { DECLINED_BY_AMOUNT, fixedOutcome } from '../trades.ts';
 import { newPaypalId } from './account.ts';
 import { notFound, presentCapture, refuse, refuseWith, sceneryOf } from './answers.ts';
 import { sendEvent } from './notifications.ts';
@@ -160,7 +160,7 @@ function draftOf(
   const { invoice_id: invoiceId, custom_id: customId } = unit;
   if (invoiceId !== undefined && index.invoiceUsed(account, invoiceId)) throw duplicateInvoice();
   if (fixedOutcome(minor, currency) === 'declined') {
-    throw refuse(422, 'PAYEE_ACCOUNT_RESTRICTED', 'The merchant account is restricted.');
+    throw refuse(422, 'PAYEE_ACCOUNT_RESTRICTED', `The merchant account is restricted. ${DECLINED_BY_AMOUNT.en}`);
   }
   const id = core.trades.newNumber(newPaypalId);
   const context = request.payment_source?.paypal.experience_context;

@@ -7,7 +7,7 @@ import type { Answer } from '../exchange.ts';
 import type { FaultName } from '../faults.ts';
 import type { Core } from '../channel-simulator.ts';
 import { type Trade, paymentOf, refundableMinor, refundedMinor } from '../trade.ts';
-import { fixedOutcome, randomDigits } from '../trades.ts';
+import { DECLINED_BY_AMOUNT, fixedOutcome, randomDigits } from '../trades.ts';
 import { readMerchant } from './account.ts';
 import { type TradeDetails, describeTrade, detailsOf, isFor, withWrongAmount } from './answers.ts';
 import {
@@ -134,7 +134,7 @@ function create(request: WechatRequest, product: string, body: CreateBody): Answ
   const tooEarly = refuseExpiry(request, body);
   if (tooEarly) return tooEarly;
   if (fixedOutcome(body.amount.total, 'CNY') === 'declined') {
-    return refuse(403, 'RULE_LIMIT', '业务规则限制');
+    return refuse(403, 'RULE_LIMIT', `业务规则限制（${DECLINED_BY_AMOUNT.zh}）`);
   }
   const trade = core.trades.create({
     payWay: 'wechat',
@@ -303,7 +303,8 @@ function pay(request: WechatRequest, body: CodepayBody): Answer {
   if (known) return refuseRepeat(known);
   if (isUsed(request, body.payer.auth_code))
     return refuse(400, 'AUTH_CODE_INVALID', '每个二维码仅限使用一次，请刷新再试');
-  if (fixedOutcome(body.amount.total, 'CNY') === 'declined') return refuse(403, 'NOT_ENOUGH', '余额不足');
+  if (fixedOutcome(body.amount.total, 'CNY') === 'declined')
+    return refuse(403, 'NOT_ENOUGH', `余额不足（${DECLINED_BY_AMOUNT.zh}）`);
   const trade = core.trades.create({
     payWay: 'wechat',
     account: account.name,

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { runUntilQuiet } from '../../support/merchant-ledger.ts';
-import { stateOf } from '../../support/orders.ts';
+import { payOrder, stateOf } from '../../support/orders.ts';
 import { startService, type Merchant, type Service } from '../../support/service.ts';
 
 const PAY_WAYS = ['alipay', 'wechat', 'paypal'] as const;
@@ -32,6 +32,7 @@ async function payFixed(t: ExecutionContext, shop: Merchant, payWay: string, fix
   const { status, body } = await shop.call('POST', '/api/v2/payment/pay', order);
   const which = `${payWay} ${amount}: ${JSON.stringify(body)}`;
   t.deepEqual([status, body.code ?? null], [answer, code], which);
+  if (code === 'channel_refused') t.regex(body.detail, /\b0\.02\b/, `${which}: the refusal names its cause`);
   if (answer === 201) {
     const isPaid = paidAtOnce.includes(payWay);
     t.is(body.data.status, isPaid ? 'paid' : 'pending', which);
@@ -92,3 +93,20 @@ test.serial('paypal: an order that is approved immediately ends as its capture e
   }
   await assertEnds(t, service, ends);
 });
+
+test.serial(
+  'the timeline and the list of a merchant name the reason of the channel for a refused refund',
+  async (t) => {
+    const service = await startService(t);
+    const shop = await service.merchant();
+    const orderNo = await payOrder(service, shop, { amount: 0.05 });
+    const { body } = await shop.call('POST', '/api/v2/payment/refund', { orderNo, refundAmount: 0.05 });
+    await runUntilQuiet(service, 1800, 60);
+    const [refund] = (await shop.call('GET', '/api/v2/payment/refunds')).body.data;
+    t.like(refund, { refundNo: body.data.refundNo, status: 'failed' });
+    const timeline = await shop.call('GET', `/api/v2/payment/orders/${orderNo}/timeline`);
+    const last = timeline.body.data.findLast(({ kind }: { kind: string }) => kind === 'move');
+    t.true(last.summary.startsWith(`refund ${refund.refundNo} `), last.summary);
+    t.true(last.summary.endsWith(`: ${refund.failure.code}`), last.summary);
+  },
+);

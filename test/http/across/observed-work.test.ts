@@ -119,8 +119,12 @@ test.serial(
       env: { PAY_SECURITY_MASTER_KEY: Buffer.alloc(32, 9).toString('base64') },
     });
     await other.app.reportUnusableChannels();
+    const keys = told.filter(({ msg }) => msg === 'stored secrets need master keys that are not configured');
+    t.is(keys.length, 1);
+    t.like(keys[0], { level: 'error', hint: 'Security.MasterKey', configured: ['8c0cc17a'], needed: ['4bb06f8e'] });
     t.deepEqual(
       told
+        .filter(({ payWay }) => payWay !== undefined)
         .map(({ project, payWay, hint }) => ({ project, payWay, hint }))
         .toSorted((a, b) => (String(a.payWay) < String(b.payWay) ? -1 : 1)),
       ['alipay', 'paypal', 'wechat'].map((payWay) => ({ project: 'default', payWay, hint: 'Security.MasterKey' })),

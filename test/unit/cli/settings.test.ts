@@ -50,6 +50,14 @@ for (const bad of ['pay.example.com', 'ftp://x', 'https://user:pw@x.example', 'h
     void t.throws(() => originOf(bad), { message: /is not a valid server URL/ }));
 }
 
+test('the password in a server address is not quoted', (t) => {
+  for (const bad of ['https://user:hun@ter2@x.example', 'user:hun/ter2@x.example', 'https://user:hun/ter2@x.example']) {
+    const { message } = t.throws(() => originOf(bad))!;
+    t.notRegex(message, /hun|ter2/);
+    t.regex(message, /"(https:\/\/)?…@x\.example" is not a valid server URL/);
+  }
+});
+
 test('only a local server is labelled dev by default', (t) => {
   t.is(guessLabel('http://127.0.0.1:1'), 'dev');
   t.is(guessLabel('http://localhost:1'), 'dev');

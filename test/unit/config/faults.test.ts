@@ -103,6 +103,24 @@ test('a read replica URL is refused with the embedded database, which has no rep
   t.deepEqual(faultsOf({ ...postgres, ...secrets, ...readUrl }), {});
 });
 
+test('a database URL with an unencoded password is refused with the reason, and no part of it is quoted', (t) => {
+  for (const login of ['pay:hu@nter2', 'pay:hu@nter2/hunter3', 'pay:hunter2/hunter3', 'pay:12#hunter2'])
+    for (const key of ['Database.Url', 'Database.ReadUrl']) {
+      const name = key === 'Database.Url' ? 'PAY_DATABASE_URL' : 'PAY_DATABASE_READ_URL';
+      const { [key]: message, ...others } = faultsOf({
+        ...postgres,
+        ...secrets,
+        [name]: `postgres://${login}@db.example/pay`,
+      });
+      t.deepEqual(others, {});
+      t.regex(
+        message ?? '',
+        /; characters such as @, \/ and # in user and password must be percent-encoded \(%40, %2F, %23\)$/,
+      );
+      t.notRegex(message ?? '', /nter|hunter|db\.example/);
+    }
+});
+
 test('a value in a file must have its own type', (t) => {
   for (const value of ['"1"', '1.5', 'true', '[1]', '{ a = 1 }', '2026-01-01', 'nan', '-inf']) {
     const cwd = temporaryFolder(t, { 'a.toml': `[Server]\nTrustedProxies = ${value}` });

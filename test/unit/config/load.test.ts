@@ -39,7 +39,7 @@ test('an empty environment gives the documented defaults', (t) => {
     },
     jwt: { secretKey: undefined, expirationHours: 24, idleMinutes: 120 },
     oauth: { issuer: 'http://127.0.0.1:8080', tokenTtlSeconds: 3600 },
-    security: { masterKeys: [] },
+    security: { masterKeys: [], lostKeys: [] },
     skillpay: { brand: undefined, devMode: false, offerTtlSeconds: 900 },
     simulator: { listen: { host: '127.0.0.1', port: 8081 }, url: undefined, dir: `${cwd}/data/simulator` },
     channels: { timeoutMs: 6000, confirmAbove: 1000 },

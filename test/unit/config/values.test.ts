@@ -43,6 +43,16 @@ test('a database is a folder or a PostgreSQL address with a database name, by ho
   t.is(read(databaseUrl, 'pglite://a\0b'), undefined);
 });
 
+test('a database URL with an unencoded character in its password is refused, as parts of the password would be read as the host', (t) => {
+  const read$ = (login: string, rest = 'db.example/pay') => read(databaseUrl, `postgres://${login}@${rest}`);
+  for (const password of ['p@ss', 'p@ss/word', 'pa/ss', '12/ss', '12#ss', '12?ss', 'p@s/a?x', 'p@ss#x', 'p@ss?x=1'])
+    t.is(read$(`pay:${password}`), undefined, password);
+  t.is(read$('p@y'), undefined);
+  t.is(read$('pay', 'db.example/pay?application_name=a@b'), undefined);
+  for (const password of ['p%40ss', 'p%40ss%2Fword', '12%23ss', 'a:b', 'a%25'])
+    t.is(read$(`pay:${password}`), `postgres://pay:${password}@db.example/pay`);
+});
+
 test('a master key is the canonical base64 of 32 bytes, with the start of its SHA-256 as id', (t) => {
   t.deepEqual(read(masterKey, Buffer.alloc(32).toString('base64')), { id: '66687aad', key: Buffer.alloc(32) });
   t.is(read(masterKey, Buffer.alloc(33).toString('base64')), undefined);

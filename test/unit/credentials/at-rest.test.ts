@@ -1,5 +1,12 @@
 import test from 'ava';
-import { OldCiphertextsLeft, createEncryption, rotateMasterKey } from '../../../server/db/encryption.ts';
+import {
+  type MasterKey,
+  MasterKeyWrong,
+  OldCiphertextsLeft,
+  createEncryption,
+  missingMasterKeys,
+  rotateMasterKey,
+} from '../../../server/db/encryption.ts';
 import { alipay, fixture, paypal } from './material.ts';
 import { newMasterKey } from './stage.ts';
 import { startService, type Service } from './service.ts';
@@ -82,6 +89,27 @@ test('a master key rotation replaces all old key ids, and a second run changes n
   const hook = await store.read((tx) => tx.webhooks.find({ clientId: 'app_1' }));
   const place = { table: 'webhooks', id: 'app_1', column: 'encryptedSecret', version: 1 };
   t.is(createEncryption([young]).open(place, hook!.encryptedSecret), 'whsec_first');
+});
+
+test('a start finds the master keys that are missing, and is refused if none of the stored secrets can be decrypted', async (t) => {
+  const service = await startService(t);
+  const { store, masterKeys } = service;
+  const young = newMasterKey();
+  const find = (keys: readonly MasterKey[], ...lostKeys: string[]) =>
+    missingMasterKeys(store, { masterKeys: keys, lostKeys });
+  t.deepEqual(await find([young]), [], 'nothing is stored');
+  await fill(service);
+  const [old] = masterKeys;
+  t.deepEqual(await find([old!]), []);
+  t.deepEqual(await find([young, old!]), []);
+  const refused = await t.throwsAsync(find([young]), { instanceOf: MasterKeyWrong });
+  t.like(refused, { code: 'master_key_wrong' });
+  t.true(refused?.message.includes(young.id) && refused.message.includes(old!.id));
+  t.deepEqual(await find([young], old!.id), [], 'the old key is known to be lost');
+  await startService(t, { on: service.on, masterKeys: [young] }).then(({ call }) =>
+    call('POST', '/api/v1/payment/config/paypal', { body: paypal }),
+  );
+  t.deepEqual(await find([young]), [old!.id], 'some secrets can be decrypted');
 });
 
 test('two concurrent rotations with concurrent writes end with one key', async (t) => {

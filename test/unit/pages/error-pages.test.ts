@@ -31,6 +31,27 @@ test('the index links to the page of every code, and each page links to the inde
   }
 });
 
+test('the page of a refusal by the channel names its causes, and links to the test of a declined payment', (t) => {
+  const CAUSES = {
+    en: [
+      'balance',
+      'bank',
+      'risk control',
+      'contract for the product',
+      'merchant account',
+      'parameter',
+      'operator',
+      '0.02',
+    ],
+    zh: ['余额', '银行', '风控', '未签约', '商户号', '参数', '运维人员', '0.02'],
+  };
+  for (const language of LANGUAGES) {
+    const article = errorArticle('channel_refused', language);
+    for (const cause of CAUSES[language]) t.true(article.includes(cause), cause);
+    t.true(article.includes(`<a href="/docs/simulator?lang=${language}#amounts-that-decide">`), article);
+  }
+});
+
 test('a refusal page gives advice to the reader, independent of the error code for programs', (t) => {
   const page = (code: ErrorCode, status: number, language: 'en' | 'zh') =>
     refusalPage({ code, status, requestId: 'r-1', language, address: '/pay/P1?token=x' });
