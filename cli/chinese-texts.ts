@@ -283,6 +283,7 @@ export const TEXTS: Readonly<Record<string, string>> = {
   'remove {0} from the environment': '从环境变量中删除 {0}',
   '{0} is closed to the user of the service: move the file, for example to /etc/pay/secrets':
     '服务的用户无权进入 {0}：请移动该文件，例如移到 /etc/pay/secrets',
+  'check what mounts {0}, for example LoadCredential of the unit': '请检查挂载 {0} 的配置，例如该单元的 LoadCredential',
   'COPY is the file that you kept.': 'COPY 为此前保存的文件。',
   'The file is missing. COPY is the key that you kept: a new key makes the stored channel secrets unreadable.':
     '文件不存在。COPY 为此前保存的密钥：换用新密钥后，已保存的渠道密钥将无法解密。',

@@ -15,7 +15,7 @@ import {
 } from './application.ts';
 import { readAuthorities, readTextFile } from './files.ts';
 import { createTrace } from './http.ts';
-import { INSTALLATION, type Installation } from './installation.ts';
+import { INSTALLATION, type Installation, installationOf } from './installation.ts';
 import type { Language } from './language.ts';
 import type { Offline, OfflineInput } from '../server/offline/port.ts';
 import { type OutputFlags, type Print, createPrint } from './output.ts';
@@ -218,7 +218,7 @@ export function createContext(
     startServer: overrides.startServer,
     runSimulator: overrides.runSimulator,
     argv,
-    installation: overrides.installation ?? INSTALLATION,
+    installation: installationOf(overrides.installation ?? INSTALLATION, { ...streams, argv }),
     readMounts: overrides.readMounts ?? (() => readTextFile('/proc/mounts').catch(() => '')),
     retryPause: overrides.retryPause ?? retryPause,
     apiAs,

@@ -6,8 +6,9 @@ import type { Context } from './context.ts';
 import type { ConfigFault } from '../config/faults.ts';
 import { CliError, EXIT, exitCodeFor, type FieldProblem } from './errors.ts';
 import type { DatabaseDescription, Offline, OfflineActor, OfflineInput } from '../server/offline/port.ts';
+import { textFrom } from './files.ts';
 import { command } from './hints.ts';
-import { asService } from './installation.ts';
+import { asService, isServiceUser, lineOfService, quoted } from './installation.ts';
 import { type Text, english, say } from './language.ts';
 import { type ChangeFlags, confirmChange } from './safety.ts';
 import { type Terminal, startProgress } from './terminal.ts';
@@ -162,13 +163,13 @@ interface ServerError extends Error {
 }
 
 /** Converts an error of the server's code to a CliError. */
-export function translate(error: unknown, run?: Pick<Context, 'argv' | 'installation'>): unknown {
+export function translate(error: unknown, run?: Pick<Context, 'argv' | 'installation' | 'terminal'>): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
-  if (error.name === 'ConfigFaults') return invalidConfig(error);
+  if (error.name === 'ConfigFaults') return invalidConfig(error, run);
   if (error.name === 'DatabaseNotNamed')
     return new CliError(DATABASE_NOT_NAMED, EXIT.usage, error.message, {
       cause: error,
-      ...(run && { hint: asService(run.argv, run.installation) }),
+      ...(run && { hint: asService(run.argv, run.installation, run.terminal.cwd) }),
     });
   const { code, status, options = {} } = error as ServerError;
   if (typeof code !== 'string') return error;
@@ -206,8 +207,10 @@ export function translate(error: unknown, run?: Pick<Context, 'argv' | 'installa
 /** Error code: beside an installed service, nothing names the database that the command would use. */
 export const DATABASE_NOT_NAMED = 'database_not_named';
 
-function invalidConfig(error: Error & { faults?: readonly ConfigFault[] }): CliError {
-  const [fix] = (error.faults ?? []).flatMap((fault) => fileFix(fault) ?? []);
+type Run = Pick<Context, 'argv' | 'installation' | 'terminal'>;
+
+function invalidConfig(error: Error & { faults?: readonly ConfigFault[] }, run: Run | undefined): CliError {
+  const [fix] = (error.faults ?? []).flatMap((fault) => fileFix(fault, run) ?? []);
   return new CliError('config_invalid', EXIT.usage, error.message, {
     cause: error,
     ...(fix === undefined ? {} : { hint: english(fix) }),
@@ -215,18 +218,20 @@ function invalidConfig(error: Error & { faults?: readonly ConfigFault[] }): CliE
 }
 
 /** What gives the service a file that it cannot read; undefined if the fault is none of a missing or closed file. */
-export function fileFix({ key, file }: ConfigFault): Text | undefined {
+export function fileFix({ key, file }: ConfigFault, run: Run | undefined): Text | undefined {
   if (file === undefined) return undefined;
   const path = quoted(file.path);
   if (file.code === 'EACCES') {
+    // Another user than that of the service must not get the access for itself.
+    if (run && !isServiceUser(run.installation)) return lineOfService(run.argv, run.installation, run.terminal.cwd);
     const closed = closedFolder(file.path);
-    if (closed === undefined) return `chown root:${group()} ${path} && chmod 640 ${path}`;
-    if (closed === dirname(file.path) && dirname(closed) !== '/')
-      return `chown root:${group()} ${quoted(closed)} && chmod 2750 ${quoted(closed)}`;
+    if (closed === undefined) return `chgrp ${group()} ${path} && chmod g+r ${path}`;
+    if (closed.startsWith('/etc/pay')) return `chgrp ${group()} ${quoted(closed)} && chmod g+rx ${quoted(closed)}`;
     return say`${closed} is closed to the user of the service: move the file, for example to /etc/pay/secrets`;
   }
   if (file.code !== 'ENOENT') return undefined;
   if (key === '(file)') return say`correct --config or PAY_CONFIG`;
+  if (file.path.startsWith('/run/')) return say`check what mounts ${file.path}, for example LoadCredential of the unit`;
   return command(
     `install -o root -g ${group()} -m 640 COPY ${path}`,
     AFTER_LOSS[key] ?? say`COPY is the file that you kept.`,
@@ -257,15 +262,13 @@ function group(): string {
   const id = process.getgid?.() ?? 0;
   try {
     const [, name] =
-      id === 0 ? [] : (new RegExp(`^([^:]+):[^:]*:${id}:`, 'm').exec(readFileSync('/etc/group', 'utf8')) ?? []);
+      id === 0
+        ? []
+        : (new RegExp(`^([^:]+):[^:]*:${id}:`, 'm').exec(textFrom(readFileSync('/etc/group'), '/etc/group')) ?? []);
     return name ?? 'pay';
   } catch {
     return 'pay';
   }
-}
-
-function quoted(path: string): string {
-  return /^[\w./@+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
 }
 
 function inUse(error: Error, { pid, host, since }: Row): CliError {

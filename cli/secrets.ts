@@ -8,6 +8,7 @@ import type { Terminal } from './terminal.ts';
 import { plain, widest, type Row, type View } from './values.ts';
 import { writeFault } from './whole-write.ts';
 import { padTo } from './terminal-text.ts';
+import { quoted } from './installation.ts';
 
 const MOST_BYTES = 64 * 1024;
 
@@ -36,7 +37,7 @@ export async function readClientFile(
   path: string,
   clientId?: string,
 ): Promise<{ secret: string; clientId: string | undefined }> {
-  const hint = `payctl app create --secret-file ${path}\nAn administrator of the service makes the file. For an existing application: payctl app rotate-secret ${clientId ?? 'CLIENT_ID'} --secret-file ${path}`;
+  const hint = `payctl app create --secret-file ${quoted(path)}\nAn administrator of the service makes the file. For an existing application: payctl app rotate-secret ${clientId ?? 'CLIENT_ID'} --secret-file ${quoted(path)}`;
   const text = await readSecretFile(terminal, path, hint);
   const found = credentialsIn(text);
   if (clientId !== undefined && found.client_id && found.client_id !== clientId)

@@ -86,6 +86,8 @@ function refuseStrayDatabase(
 ): void {
   const { value, source } = settings.get('Database.Url') ?? {};
   if (installation === undefined || source !== 'default' || argv?.config || env.PAY_CONFIG) return;
+  // The unit itself may use the embedded database of its folder.
+  if ([process.pid, process.ppid].includes(Number(env['SYSTEMD_EXEC_PID']))) return;
   const installed = [installation.config, installation.unit].find((path) => existsSync(path));
   if (installed === undefined) return;
   throw new DatabaseNotNamed(installed, resolve(cwd, String(value).slice('pglite://'.length)));

@@ -60,9 +60,10 @@ export const network = readBy((text) => {
 export const PERCENT_ENCODING =
   'characters such as @, / and # in user and password must be percent-encoded (%40, %2F, %23)';
 
-/** Whether a part of the password may be read as the host: the URL has another @ than the one before the host. */
+/** Whether a part of the password may be read as the host: before its query the URL has another @ than that of the host. */
 function isAmbiguous(text: string): boolean {
-  return /@/.test(text.replace(/^[^/]*:\/\/[^/?#@]*@?/, ''));
+  const fromHost = text.replace(/^[^/]*:\/\/[^/?#@]*@?/, '');
+  return fromHost.replace(/^([^/?#@]*\/[^?#@]+)\?\w+=.*$/s, '$1').includes('@');
 }
 
 /** Accepts `pglite://<folder>` or `postgres://…/<database>`. The text stays unchanged, because the driver parses it. */

@@ -65,8 +65,8 @@ function alternatives(words: string): RegExp {
   return new RegExp(`(${longestFirst.join('|')})`, 'u');
 }
 
-/** The time of a search grows with the number of its words. */
-const MOST_TERMS = 12;
+/** Maximum number of words of a question, because the time of a search grows with it. */
+export const MOST_TERMS = 12;
 
 /** Returns the words of a question. Words without a meaning of their own count only in a question that has no others. */
 export function termsOf(asked: string): Term[] {

@@ -2,7 +2,7 @@
 import { escapeHtml, merchantHtml } from './document.ts';
 import { guidePath } from './guides.ts';
 import { type Language, inLanguage } from './language.ts';
-import { type Term, partsOf, termsOf } from './search-words.ts';
+import { MOST_TERMS, type Term, partsOf, termsOf } from './search-words.ts';
 
 /** A page that a search can find. */
 export interface SearchedPage {
@@ -92,13 +92,13 @@ interface Found {
 
 /** Finds the sections that contain every word of a question; if none does, those with most of the words. */
 export function findSections(sections: readonly Section[], asked: string): Found {
-  const words = termsOf(asked).flatMap((term): Searched[] => {
-    const searched = searchedIn(sections, term);
-    if (searched.rarity > 0) return [searched];
-    if (term.isInner) return [];
-    const parts = partsOf(term);
-    return parts.length === 0 ? [searched] : parts.map((part) => searchedIn(sections, part));
-  });
+  const known = termsOf(asked).map((term) => searchedIn(sections, term));
+  const left = MOST_TERMS - known.filter(({ rarity }) => rarity > 0).length;
+  const parts = known.flatMap(({ term, rarity }) => (rarity > 0 || term.isInner ? [] : partsOf(term))).slice(0, left);
+  const words = [
+    ...known.filter(({ term, rarity }) => rarity > 0 || (!term.isInner && partsOf(term).length === 0)),
+    ...parts.map((part) => searchedIn(sections, part)),
+  ];
   const marks = words.flatMap(({ term }) => term.forms);
   if (words.length === 0) return { count: 0, best: [], isPartial: false, marks };
   const whole = asked.toLowerCase().split(/\s+/).filter(Boolean).join(' ');
@@ -257,7 +257,8 @@ function excerptOf(text: Text, words: readonly string[], language: Language): Te
     const window = textOf(shown.slice(from, at - before + length));
     return words.filter((word) => has(window, word)).length;
   };
-  const best = starts.toSorted((one, other) => wordsFrom(other) - wordsFrom(one) || one - other)[0] ?? 0;
+  const counted = [...new Set(starts)].map((at) => ({ at, found: wordsFrom(at) }));
+  const best = counted.toSorted((one, other) => other.found - one.found || one.at - other.at)[0]?.at ?? 0;
   const from = wordStart(shown, Math.max(0, best - before), best);
   const to = wordEnd(shown, Math.min(shown.length, from + length));
   const cut = shown.slice(from, to);

@@ -291,7 +291,7 @@ test('doctor --offline reports a missing database and does not create it', async
   t.deepEqual(await readdir(folder), []);
 });
 
-const CLOSED_FILE = /^chown root:[\w-]+ (\S+) && chmod 640 \1$/;
+const CLOSED_FILE = /^chgrp [\w-]+ (\S+) && chmod g\+r \1$/;
 
 test('a secret file that is missing or closed is named, with the command that gives it back', async (t) => {
   const folder = temporaryFolder(t, { 'secrets/master': 'x' });
@@ -323,6 +323,19 @@ test('a secret file that is missing or closed is named, with the command that gi
   t.is(CLOSED_FILE.exec(found?.fix ?? '')?.[1], closed);
   const refused = await runPayctl(['bootstrap', 'status', '--json'], { openOffline });
   t.regex((JSON.parse(refused.stderr) as { error: { hint: string } }).error.hint, CLOSED_FILE);
+
+  const unit = join(temporaryFolder(t, { 'pay.service': '[Service]\nUser=pay-of-the-service\n' }), 'pay.service');
+  const installation = { config: join(folder, 'pay.toml'), unit, wrapper: join(folder, 'as-pay') };
+  const stranger = await runPayctl(['bootstrap', 'status', '--json'], { openOffline, installation });
+  t.is(
+    (JSON.parse(stranger.stderr) as { error: { hint: string } }).error.hint,
+    'cd / && runuser -u pay -- env $(systemctl show pay --property=Environment --value) payctl bootstrap status --json',
+    'another user than that of the service gets no access to its secrets',
+  );
+  const mounted = { faults: [{ ...fault, file: { path: '/run/credentials/pay.service/master', code: 'ENOENT' } }] };
+  const fails = () => Promise.reject(Object.assign(new Error('Invalid.'), { name: 'ConfigFaults', ...mounted }));
+  const [lost] = sick((await examine(folder, {}, { openOffline: fails })).findings);
+  t.regex(lost?.fix ?? '', /^check what mounts \/run\/credentials\/pay\.service\/master,/);
 });
 
 test('a secret in place of the path of its file is not printed', async (t) => {

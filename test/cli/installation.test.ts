@@ -18,8 +18,8 @@ function machine(t: ExecutionContext, ...names: (keyof typeof FILES)[]) {
     unit: join(root, FILES.unit),
     wrapper: join(root, FILES.wrapper),
   };
-  const payctl = (line: string, options: RunOptions = {}): Promise<Result> =>
-    runPayctl(line.split(' '), {
+  const payctl = (line: string | string[], options: RunOptions = {}): Promise<Result> =>
+    runPayctl(typeof line === 'string' ? line.split(' ') : line, {
       cwd,
       installation,
       ...options,
@@ -73,6 +73,43 @@ for (const [line, next] of STRAY)
       t.deepEqual([result.stdout, readdirSync(cwd)], ['', []]);
     }
   });
+
+test('a hint of an installed service can be pasted: paths, files and flags before the command', async (t) => {
+  const { cwd, payctl } = machine(t, 'unit', 'wrapper');
+  const hintOf = async (argv: string[]) => errorOf(await payctl([...argv, '--json'])).hint.split('\n');
+  const [line, note] = await hintOf(['bootstrap', 'admin', '-u', 'a', '--password-file', "/root/my 'pw'", '-q']);
+  t.is(line, `as-pay payctl bootstrap admin -u a --password-stdin -q --json < '/root/my '\\''pw'\\'''`);
+  t.regex(note ?? '', /^PAY_DATABASE_URL=/);
+  t.regex(
+    (await hintOf(['bootstrap', 'admin', '-u', 'a', '--password-file', 'pw']))[0] ?? '',
+    new RegExp(`< ${cwd}/pw$`),
+  );
+  t.is((await hintOf(['-C', 'main', 'server', 'start']))[0], 'systemctl start pay');
+  const files = await hintOf(['server', 'backup', 'a.tar.gz']);
+  t.regex(files[1] ?? '', /^The command runs in \/ as the user of the service/);
+});
+
+test('a run that names another configuration or database is not about the installed service', async (t) => {
+  const { installation, payctl } = machine(t, 'config', 'unit', 'wrapper');
+  const status = async (line: string, env: Record<string, string> = {}) =>
+    (await payctl(`bootstrap status${line}`, { env, openOffline: async () => fakeOffline({ admins: [] }) })).stderr;
+  const other = 'Next: payctl bootstrap admin --username NAME';
+  const installed = 'Next: as-pay payctl bootstrap admin --username NAME';
+  t.true((await status('')).includes(installed));
+  t.true((await status(` --config ${installation.config}`)).includes(installed));
+  t.true((await status('', { PAY_CONFIG: installation.config })).includes(installed));
+  t.true((await status(' --config staging.toml')).includes(other));
+  t.true((await status(' --config=staging.toml')).includes(other));
+  for (const name of ['PAY_CONFIG', 'PAY_DATABASE_URL', 'PAY_DATABASE_URL_FILE'])
+    t.true((await status('', { [name]: '/srv/staging' })).includes(other), name);
+});
+
+test('the unit itself may use the embedded database of its folder', async (t) => {
+  const { payctl } = machine(t, 'unit');
+  const env = { SYSTEMD_EXEC_PID: String(process.pid) };
+  const { stdout } = await payctl('doctor --offline --json', { env });
+  t.regex(stdout, /The database \S+ does not exist yet\./);
+});
 
 test('without the wrapper or the unit the hint names what is there', async (t) => {
   const unit = machine(t, 'unit');

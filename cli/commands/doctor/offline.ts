@@ -95,7 +95,7 @@ export async function checkDatabase(context: Context, flags: OfflineFlags): Prom
   const result = await attempt(() => withOffline(context, flags, examine, { mustExist: true }));
   if (!(result instanceof CliError)) return result;
   if (result.code === DATABASE_NOT_NAMED) throw result;
-  const faults = configFaults(result);
+  const faults = configFaults(result, context);
   if (faults.length > 0) return faults;
   const fix =
     result.code === 'database_in_use'
@@ -132,17 +132,21 @@ async function examine(offline: Offline): Promise<Finding[]> {
 }
 
 /** One failed check per configuration error. The message has the configuration key, never the value. */
-function configFaults({ cause }: CliError): Finding[] {
+function configFaults({ cause }: CliError, context: Context): Finding[] {
   const { faults = [] } = (cause as { faults?: readonly ConfigFault[] } | undefined) ?? {};
   return faults.map((fault) =>
-    failed('configuration', fault.key === '(file)' ? fault.message : `${fault.key} ${fault.message}`, configFix(fault)),
+    failed(
+      'configuration',
+      fault.key === '(file)' ? fault.message : `${fault.key} ${fault.message}`,
+      configFix(fault, context),
+    ),
   );
 }
 
-function configFix(fault: ConfigFault): Text {
+function configFix(fault: ConfigFault, context: Context): Text {
   const { key, source } = fault;
   if (key.startsWith('PAY_')) return say`remove ${key} from the environment`;
-  const known = fileFix(fault);
+  const known = fileFix(fault, context);
   if (known !== undefined) return known;
   if (key === '(file)') return say`correct the file`;
   return source ? say`correct ${key} in ${source}` : say`set ${key}`;

@@ -383,7 +383,7 @@ export async function masterKeysNeeded(tx: ReadTx): Promise<string[]> {
   for (const { table, column } of ENCRYPTED_COLUMNS) {
     const text = sql.ref(column);
     const rows = await tx.sql<{ id: string }>`
-      select distinct split_part(${text}, '.', 2) as id from ${sql.table(table)} where ${text} like 's1.%'`;
+      select distinct split_part(${text}, '.', 2) as id from ${sql.table(table)} where ${text} ~ '^s1[.][0-9a-f]{8}[.]'`;
     for (const { id } of rows) ids.add(id);
   }
   return [...ids].toSorted();

@@ -246,6 +246,11 @@ function waiting({ scene }: OrderRow): Situation {
   };
 }
 
+const REPEAT: Words = {
+  en: 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
+  zh: '用相同的 Idempotency-Key 或 merchantOrderNo 重新发送下单请求',
+};
+
 function unplaced({ placeTries }: OrderRow): Situation {
   return {
     code: 'place_unknown',
@@ -254,10 +259,8 @@ function unplaced({ placeTries }: OrderRow): Situation {
       zh: `下单请求已发送 ${placeTries} 次，但没有收到可供付款的响应。商户重试请求之前，付款人无法付款。`,
     },
     next: { en: 'the channel is queried for the order', zh: '向渠道查单' },
-    fix: {
-      en: 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
-      zh: '用相同的 Idempotency-Key 或 merchantOrderNo 重新发送下单请求',
-    },
+    fix: REPEAT,
+    forMerchants: { fix: REPEAT },
   };
 }
 

@@ -169,7 +169,7 @@ async function toMerchant(t: ExecutionContext, shop: Merchant, orderNo: string, 
       .toSorted(),
   );
   t.notRegex(JSON.stringify(body.data), /payctl|admin:|exception/);
-  t.is(body.data.fix === null, full['fix'] === null || MERCHANT_NEED_NOT_ACT.has(String(full['situation'])));
+  t.is(body.data.fix, MERCHANT_FIXES[String(full['situation'])] ?? null);
   const chinese = await shop.call('GET', path, undefined, { 'accept-language': 'zh-CN' });
   for (const part of [chinese.body.data, ...chinese.body.data.refunds]) {
     t.regex(part.reason, /^\p{Script=Han}.*。$/u);
@@ -178,7 +178,10 @@ async function toMerchant(t: ExecutionContext, shop: Merchant, orderNo: string, 
   if (body.data.situation === full['situation']) t.deepEqual(body.data.equation, full['equation']);
 }
 
-const MERCHANT_NEED_NOT_ACT: ReadonlySet<string> = new Set(['late_accepted']);
+const MERCHANT_FIXES: Readonly<Record<string, string>> = {
+  place_unknown: 'repeat the pay request with the same Idempotency-Key or merchantOrderNo',
+  amount_mismatch: 'ask the operator of the payment service, with the order number',
+};
 
 /** Asserts that the explanation in Chinese differs from the English one only in its texts. */
 async function inChinese(t: ExecutionContext, orderNo: string, english: Record<string, unknown>): Promise<void> {

@@ -48,7 +48,7 @@ test('a database URL with an unencoded character in its password is refused, as 
   for (const password of ['p@ss', 'p@ss/word', 'pa/ss', '12/ss', '12#ss', '12?ss', 'p@s/a?x', 'p@ss#x', 'p@ss?x=1'])
     t.is(read$(`pay:${password}`), undefined, password);
   t.is(read$('p@y'), undefined);
-  t.is(read$('pay', 'db.example/pay?application_name=a@b'), undefined);
+  t.truthy(read$('pay', 'db.example/pay?application_name=a@b'), 'a value of the query');
   for (const password of ['p%40ss', 'p%40ss%2Fword', '12%23ss', 'a:b', 'a%25'])
     t.is(read$(`pay:${password}`), `postgres://pay:${password}@db.example/pay`);
 });
