@@ -32,6 +32,11 @@ const BY_PATH: Record<string, ProjectScope> = {
     what: 'order',
     ask: get((id) => `/api/v2/payment/query/${id}`),
   },
+  'GET /api/v2/payment/orders/{orderNo}/explain': {
+    owner: 'app',
+    what: 'order',
+    ask: get((id) => `/api/v2/payment/orders/${id}/explain`),
+  },
   'GET /api/v2/payment/orders/{orderNo}/timeline': {
     owner: 'app',
     what: 'order',
