@@ -217,7 +217,7 @@ function invalidConfig(error: Error & { faults?: readonly ConfigFault[] }, run: 
   });
 }
 
-/** What gives the service a file that it cannot read; undefined if the fault is none of a missing or closed file. */
+/** The fix for a file that the service cannot read; undefined if the fault is none of a missing or closed file. */
 export function fileFix({ key, file }: ConfigFault, run: Run | undefined): Text | undefined {
   if (file === undefined) return undefined;
   const path = quoted(file.path);

@@ -50,8 +50,8 @@ export interface Situation {
   /** The command to run, if the operator must act. A command is the same in both languages. */
   fix?: string | Words;
   /**
-   * What a merchant reads instead: a reason that names nothing of others, and a remedy that a merchant can use; null =
-   * none is needed. Without a remedy for merchants, `fix` becomes the advice to ask the operator.
+   * The words for the merchant instead: a reason that names nothing of others, and a remedy that a merchant can use;
+   * null = none is needed. Without a remedy for merchants, `fix` becomes the advice to ask the operator.
    */
   forMerchants?: { reason?: Words; fix?: Words | null };
 }
