@@ -196,8 +196,9 @@ function withList(error: unknown, argv: readonly string[], program: Command | un
   const noun = program.commands.find(
     (command) => argv.includes(command.name()) || argv.some((word) => command.aliases().includes(word)),
   );
-  if (!noun?.commands.some((verb) => verb.name() === 'list')) return error;
-  const hint = `payctl ${noun.name()} list`;
+  const listed = noun?.name() === 'explain' ? 'order' : noun?.name();
+  if (listed !== 'order' && !noun?.commands.some((verb) => verb.name() === 'list')) return error;
+  const hint = `payctl ${listed} list`;
   return new CliError(error.code, error.exitCode, error.message, { ...error.options, hint, cause: error });
 }
 

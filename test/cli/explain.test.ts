@@ -192,3 +192,13 @@ test('explain prints each of two possible commands in a line of its own', async 
     t.deepEqual(advised, [`do\t${retry}`, `do\t${resolve}`]);
   }
 });
+
+test('an unknown order is explained by the list of orders', async (t) => {
+  const place = await makePlace();
+  t.teardown(() => place.close());
+  for (const path of ['', '/explain', '/timeline'])
+    place.api.on(`GET /api/v1/orders/P00000${path}`, () => problem(404, 'not_found', 'The resource was not found.'));
+  const { code, stderr } = await place.payctl(['explain', 'P00000']);
+  t.is(code, 3);
+  t.regex(stderr, /^ {2}next: payctl order list$/m);
+});
