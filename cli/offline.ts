@@ -226,7 +226,7 @@ export function fileFix({ key, file }: ConfigFault, run: Run | undefined): Text 
     if (run && !isServiceUser(run.installation)) return lineOfService(run.argv, run.installation, run.terminal.cwd);
     const closed = closedFolder(file.path);
     if (closed === undefined) return `chgrp ${group()} ${path} && chmod g+r ${path}`;
-    if (closed.startsWith('/etc/pay')) return `chgrp ${group()} ${quoted(closed)} && chmod g+rx ${quoted(closed)}`;
+    if (/^\/etc\/pay(\/|$)/.test(closed)) return `chgrp ${group()} ${quoted(closed)} && chmod g+rx ${quoted(closed)}`;
     return say`${closed} is closed to the user of the service: move the file, for example to /etc/pay/secrets`;
   }
   if (file.code !== 'ENOENT') return undefined;
